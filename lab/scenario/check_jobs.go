@@ -43,7 +43,7 @@ func (c *checker) byConcurrency(p document.Path) {
 	if !c.mentions("${concurrency}") && !c.mode().pairs {
 		c.FaultName(p.To("args"), "never mentions ${concurrency}, so that every run would be the same; write for example args: [--workers, \"${concurrency}\"]")
 	}
-	c.refuse(p, "is about offers per second, and axis: concurrency offers a unit whenever another is done", "schedule", "max_rate")
+	c.refuse(p, "is about units per second, and axis: concurrency starts a unit whenever another is done", "schedule", "max_rate")
 	if c.s.SLO.On == record.OnDelivery {
 		c.FaultAt(document.At("slo"), "counts until delivery, which axis: concurrency does not support; a unit counts when the job completes it")
 	}

@@ -241,7 +241,7 @@ func (c *checker) schedule() {
 		}
 	}
 	if kind == workload.Ramp && c.Has(p.To("from")) && c.Has(p.To("to")) && sch.From <= 0 && sch.To <= 0 {
-		c.FaultAt(p.To("to"), "a ramp from 0 to 0 offers nothing")
+		c.FaultAt(p.To("to"), "a ramp from 0 to 0 sends nothing")
 	}
 	if c.s.Load.Kind == workload.Jobs && kind != workload.Poisson && kind != workload.Constant {
 		c.FaultAt(p.To("kind"), "jobs have their own schedule; only its rate can be set")

@@ -14,13 +14,13 @@ import (
 func (c *checker) sessions(p document.Path) {
 	l, of := &c.s.Load, c.s.Load.Sessions
 	if l.Once && l.Feeder == nil {
-		c.FaultName(p.To("once"), "gives each offer a row of a feeder of its own; add feeder")
+		c.FaultName(p.To("once"), "gives each message a row of a feeder of its own; add feeder")
 	}
 	if f := l.Feeder; f != nil {
 		c.feeder(p.To("feeder"), f)
 	}
 	if c.s.SLO.On == record.OnDelivery {
-		c.FaultAt(document.At("slo"), "counts until delivery, and an offer of a session ends with its acknowledgement; leave delivery out")
+		c.FaultAt(document.At("slo"), "counts until delivery, and a message of a session ends with its acknowledgement; leave delivery out")
 	}
 	switch searches := len(of.Numbers) == 0; {
 	case searches && !c.mode().searches:
@@ -53,7 +53,7 @@ func (c *checker) script(p document.Path) {
 	case of.PerSession == 0 && of.Send != nil:
 		c.FaultName(p.To("send"), "needs a rate; write for example per_session: 1")
 	case of.Send != nil && of.Expect.Ack == nil:
-		c.FaultName(p.To("send"), "needs expect.ack, which says how an offer is acknowledged; write for example expect: {ack: {json: n}}")
+		c.FaultName(p.To("send"), "needs expect.ack, which says how a message is acknowledged; write for example expect: {ack: {json: n}}")
 	}
 	if s := of.Send; s != nil && l.Traits().Sockets {
 		c.needOne(p.To("send"), "text: '{\"n\":${offer}}'", "text", "base64")
@@ -94,15 +94,15 @@ func (c *checker) sessionTexts(p document.Path, running scope) {
 	l, of := &c.s.Load, c.s.Load.Sessions
 	once := running
 	once.load, once.plain = true, []string{"session"}
-	offer := once
-	offer.plain = []string{"session", "offer"}
+	message := once
+	message.plain = []string{"session", "offer"}
 	c.loadURL(p.To("url"), l.URL, once)
 	c.textMap(p.To("headers"), l.Headers, once)
 	c.textList(p.To("open", "messages"), of.Open.Messages, once)
 	if s := of.Send; s != nil {
-		c.text(p.To("send", "text"), s.Text, offer)
-		c.loadURL(p.To("send", "url"), s.URL, offer)
-		c.textMap(p.To("send", "headers"), s.Headers, offer)
+		c.text(p.To("send", "text"), s.Text, message)
+		c.loadURL(p.To("send", "url"), s.URL, message)
+		c.textMap(p.To("send", "headers"), s.Headers, message)
 	}
 	if d := l.Driver; d != nil {
 		with := running

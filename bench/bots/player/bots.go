@@ -137,18 +137,18 @@ func (b *bot) join(j *wire.Join) error {
 }
 
 // Send sends a packet: its commands, and those of the packet before once more.
-func (b *bot) Send(_ context.Context, offer uint64) error {
+func (b *bot) Send(_ context.Context, number uint64) error {
 	d := b.driver
 	if n := len(b.input.Commands); n > d.perPacket {
 		b.input.Commands = append(b.input.Commands[:0], b.input.Commands[n-d.perPacket:]...)
 	}
 	buttons, aim := b.motion.Next()
-	seq := uint32(offer-1) * uint32(d.perPacket)
+	seq := uint32(number-1) * uint32(d.perPacket)
 	for range d.perPacket {
 		seq++
 		b.input.Commands = append(b.input.Commands, &wire.Command{Seq: seq, Buttons: buttons, Aim: aim})
 	}
-	b.input.Seq, b.input.AckTick = uint32(offer), b.reader.tick.Load()
+	b.input.Seq, b.input.AckTick = uint32(number), b.reader.tick.Load()
 	b.frame.Body = &wire.ClientFrame_Input{Input: &b.input}
 	size := b.frame.SizeVT()
 	if cap(b.out) < size {

@@ -227,7 +227,7 @@ func withinMaxRate(p *load.Plan, perSecond, most float64) error {
 			second = second[1:]
 		}
 		if float64(len(second)*max(p.Units, 1)) > most {
-			return fmt.Errorf("the schedule offers more than max_rate, %g per second, at %s", most, time.Duration(at).Round(time.Millisecond))
+			return fmt.Errorf("the schedule sends more than max_rate, %g per second, at %s", most, time.Duration(at).Round(time.Millisecond))
 		}
 	}
 	return nil
