@@ -187,9 +187,12 @@ type Target struct {
 	Pprof    bool            `json:"pprof,omitempty"`        // it serves net/http/pprof
 	// DebugRefused says what its debug address answered in place of the agent or net/http/pprof.
 	DebugRefused []string `json:"debug_refused,omitempty"`
-	Program      string   `json:"program,omitempty"` // name of its process
-	Module       string   `json:"module,omitempty"`  // path of its main module, from its build information
-	NotGo        bool     `json:"not_go,omitempty"`  // its binary was not built by Go
+	Program      string   `json:"program,omitempty"`  // name of its process
+	Module       string   `json:"module,omitempty"`   // path of its main module, from its build information
+	Package      string   `json:"package,omitempty"`  // path of its main package, likewise
+	Commit       string   `json:"commit,omitempty"`   // that its code is of, likewise
+	Modified     bool     `json:"modified,omitempty"` // its code had changes that are not in Commit
+	NotGo        bool     `json:"not_go,omitempty"`   // its binary was not built by Go
 }
 
 // Machine describes where the run happened.

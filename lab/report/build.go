@@ -25,7 +25,7 @@ func (r *Report) withoutPeaks() {
 func Assemble(e *record.Experiment, a Results) *Report {
 	r := &Report{
 		Kind: e.Kind, Name: e.Name, Title: format.Title(e), Subject: format.Subject(e), Service: e.Service, Metric: metricOf(e), RatioMetric: metricOf(e), SLO: e.SLO, Started: e.Started,
-		Out: e.Dir, Command: e.Command, Scenario: e.Scenario, Machine: e.Machine,
+		Out: e.Dir, Command: e.Command, Scenario: e.Scenario, Machine: e.Machine, Made: madeOf(e),
 		Warnings: append([]string(nil), e.Warnings...), Floor: format.IntervalOf(a.Floor), Inflections: a.Inflected, InflectionsLeft: a.Unlisted,
 	}
 	for _, run := range e.Runs {

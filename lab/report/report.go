@@ -45,6 +45,7 @@ type Report struct {
 	Command  []string
 	Scenario string
 	Machine  record.Machine
+	Made     Made
 	Warnings []string
 
 	Steps         []Step              // the variants in ladder order; empty for a single load

@@ -55,7 +55,7 @@ func (b *Runner) watchDownstream(ctx context.Context, target int, dir string) (*
 	}
 	a := &downstream{debug: at, dir: filepath.Join(dir, record.DownstreamFolder)}
 	a.target.PID = environment.ListenerAt(b.Downstream)
-	_, _, notGo := host.Program(a.target.PID)
+	notGo := host.ProgramOf(a.target.PID).NotGo
 	watched := usage.Processes{PID: a.target.PID, Dependencies: []int{target}, Self: os.Getpid(), GeneratorPIDs: b.Generator.PIDs(), Calls: notGo}
 	if a.watch, err = probe.Watch(ctx, probe.Options{Processes: watched, Debug: at}); err != nil {
 		return nil, fmt.Errorf("--also: %w", err)

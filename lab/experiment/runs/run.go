@@ -138,7 +138,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Testbed, v scenario.V
 	}
 	defer d.close()
 	counters := r.Spec.Role == record.RoleProfile // they slow each context switch of the target
-	_, _, notGo := host.Program(r.Target.PID)
+	notGo := host.ProgramOf(r.Target.PID).NotGo
 	watch, err := probe.Watch(ctx, probe.Options{Debug: d.debug,
 		Processes: usage.Processes{PID: r.Target.PID, Dependencies: s.DependencyPIDs(), Self: os.Getpid(), GeneratorPIDs: d.helpers, Counters: counters, Calls: notGo}})
 	if err != nil {
@@ -258,7 +258,8 @@ func describe(ctx context.Context, debug profiling.Address, watch *probe.Watcher
 	}
 	if t.PID != 0 {
 		t.Quota, t.Shared = host.Quota(t.PID)
-		t.Program, t.Module, t.NotGo = host.Program(t.PID)
+		p := host.ProgramOf(t.PID)
+		t.Program, t.Module, t.Package, t.Commit, t.Modified, t.NotGo = p.Name, p.Module, p.Package, p.Commit, p.Modified, p.NotGo
 	}
 }
 

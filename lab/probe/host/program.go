@@ -10,19 +10,36 @@ import (
 	"strings"
 )
 
-// Program returns the name of a process's executable and, if Go built it, its main module. Both
-// are empty if they cannot be read; notGo is true only if the executable could be read and Go did
-// not build it.
-func Program(pid int) (name, module string, notGo bool) {
+// Program is the executable of a process.
+type Program struct {
+	Name            string // empty: it cannot be read
+	Module, Package string // main module and package; empty: Go did not build it
+	Commit          string // of version control; empty: the build did not record it
+	Modified        bool   // the build had changes that were not in Commit
+	NotGo           bool   // it could be read, and Go did not build it
+}
+
+// ProgramOf reads the executable of a process, and the build information that Go put into it.
+func ProgramOf(pid int) (p Program) {
 	exe := filepath.Join("/proc", strconv.Itoa(pid), "exe")
 	if file, err := os.Readlink(exe); err == nil {
-		name = filepath.Base(strings.TrimSuffix(file, " (deleted)"))
+		p.Name = filepath.Base(strings.TrimSuffix(file, " (deleted)"))
 	}
 	info, err := buildinfo.ReadFile(exe)
 	if err != nil {
-		return name, "", !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission)
+		p.NotGo = !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission)
+		return p
 	}
-	return name, info.Main.Path, false
+	p.Module, p.Package = info.Main.Path, info.Path
+	for _, set := range info.Settings {
+		switch set.Key {
+		case "vcs.revision":
+			p.Commit = set.Value
+		case "vcs.modified":
+			p.Modified = set.Value == "true"
+		}
+	}
+	return p
 }
 
 // Command returns the kernel's name of a process, its first 15 bytes; empty: it cannot be read.

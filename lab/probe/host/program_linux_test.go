@@ -5,15 +5,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"testing"
 )
 
 func TestProgram(t *testing.T) {
-	if name, module, notGo := Program(os.Getpid()); name != "host.test" || module != thisModule() || notGo {
-		t.Errorf("this is %q of %q, not Go: %t", name, module, notGo)
+	if p := ProgramOf(os.Getpid()); p.Name != "host.test" || p.Module != thisModule() || !strings.HasSuffix(p.Package, "/probe/host.test") || p.NotGo {
+		t.Errorf("this is %+v", p)
 	}
-	if name, module, notGo := Program(-1); name != "" || module != "" || notGo {
-		t.Errorf("no process is %q of %q, not Go: %t", name, module, notGo)
+	if p := ProgramOf(-1); p != (Program{}) {
+		t.Errorf("no process is %+v", p)
 	}
 	cmd := exec.Command("cat")
 	stdin, err := cmd.StdinPipe()
@@ -25,8 +26,8 @@ func TestProgram(t *testing.T) {
 	}
 	defer cmd.Wait()
 	defer stdin.Close()
-	if name, module, notGo := Program(cmd.Process.Pid); name == "" || module != "" || !notGo {
-		t.Errorf("cat is %q of %q, not Go: %t", name, module, notGo)
+	if p := ProgramOf(cmd.Process.Pid); p.Name == "" || p.Module != "" || !p.NotGo {
+		t.Errorf("cat is %+v", p)
 	}
 }
 

@@ -66,7 +66,7 @@ func (s *Sampler) findPeersOf(pid int, inodes map[uint64]bool, now int64) {
 			p.refresh(s.from)
 			p.first = p.cpuTimes(s.from, false).cpu
 			p.last = p.first
-			name, _, _ := host.Program(other)
+			name := host.ProgramOf(other).Name
 			p.Peer = record.Peer{PID: other, Program: name, Address: l.Address.String()}
 			s.peers = append(s.peers, p)
 		}

@@ -51,10 +51,11 @@ type outcome struct {
 	Out      string             `json:"out"`
 	Turns    *view.TurnsSummary `json:"turns,omitempty"` // null: the experiment did not take turns
 	Outcome  record.Outcome     `json:"outcome"`
+	Made     report.Made        `json:"made"` // where the result is from
 }
 
 func outcomeOf(r *report.Report) outcome {
-	return outcome{Valid: r.Complete(), Reason: r.Outcome.Reason, Warnings: list(r.AllWarnings()), Answer: r.Answer, Out: r.Out, Turns: r.Turns, Outcome: r.Outcome}
+	return outcome{Valid: r.Complete(), Reason: r.Outcome.Reason, Warnings: list(r.AllWarnings()), Answer: r.Answer, Out: r.Out, Turns: r.Turns, Outcome: r.Outcome, Made: r.Made}
 }
 
 // Object returns what Write encodes; its type has every key of that kind's schema.
@@ -184,7 +185,8 @@ func capacityObject(r *report.Report) any {
 		Out       string              `json:"out"`
 		Turns     *view.TurnsSummary  `json:"turns,omitempty"`
 		Outcome   record.Outcome      `json:"outcome"`
-	}{c, scalingCurves(r), databaseObjects(r), r.Answer, r.Out, r.Turns, r.Outcome}
+		Made      report.Made         `json:"made"`
+	}{c, scalingCurves(r), databaseObjects(r), r.Answer, r.Out, r.Turns, r.Outcome, r.Made}
 }
 
 func comparisonObject(r *report.Report) any {
@@ -217,7 +219,8 @@ func comparisonObject(r *report.Report) any {
 		Turns   *view.TurnsSummary            `json:"turns,omitempty"`
 		Changes *changes.Changes              `json:"changes,omitempty"`
 		Outcome record.Outcome                `json:"outcome"`
-	}{c, r.Complete(), r.Outcome.Reason, r.SLO, stepObjects(r), scalingCurves(r), diagnoses(r), databaseObjects(r), r.Answer, r.Out, metrics, r.Turns, r.Changes, r.Outcome}
+		Made    report.Made                   `json:"made"`
+	}{c, r.Complete(), r.Outcome.Reason, r.SLO, stepObjects(r), scalingCurves(r), diagnoses(r), databaseObjects(r), r.Answer, r.Out, metrics, r.Turns, r.Changes, r.Outcome, r.Made}
 }
 
 // diagnosis is a diagnosis whose unknown rates are null.
@@ -261,7 +264,8 @@ func diagnosisObject(r *report.Report) any {
 		Answer    string         `json:"answer"`
 		Out       string         `json:"out"`
 		Outcome   record.Outcome `json:"outcome"`
-	}{SchemaDiagnosis, r.Complete(), r.Outcome.Reason, list(r.AllWarnings()), d, r.SLO, all, databaseObjects(r), r.Answer, r.Out, r.Outcome}
+		Made      report.Made    `json:"made"`
+	}{SchemaDiagnosis, r.Complete(), r.Outcome.Reason, list(r.AllWarnings()), d, r.SLO, all, databaseObjects(r), r.Answer, r.Out, r.Outcome, r.Made}
 }
 
 func loadObject(r *report.Report) any {
