@@ -1,6 +1,6 @@
 # Bare `make` prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help test test-all race lint pages fuzz soak soak-notify soak-orders soak-ledger soak-chain run quick scenarios calibrate rivals peers module release proof manuals archives ci
+.PHONY: help test test-all race lint pages figures fuzz soak soak-notify soak-orders soak-ledger soak-chain run quick scenarios calibrate rivals peers module release proof manuals archives ci
 
 help: ## this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ scenarios: ## the scenarios of docs/reference/notifyd-scenarios.md and ordersd-s
 
 calibrate: ## how often a diagnosis is right, on servers of known cause, five times each (40 minutes)
 	go run ./bench/calibrate --repeats 5
+
+figures: ## how old each table of figures is, in commits of what it measured
+	go test . -run TestFigures -ages -count=1 -v
 
 # Those of scenarios/peers/chain.yaml, as they are published: no go.mod of ours requires them, because the one build list of the
 # workspace would get their versions of what services use, and CI would compile them. Colyseus comes from npm.

@@ -1,0 +1,216 @@
+package dyno
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A published figure is a file: docs/results/NAME.json is what dyno report DIR --json printed. A page
+// has its table between two marks:
+//
+//	<!-- figures: NAME KEY KEY ... -->
+//	<!-- end -->
+//
+// with the keys of the JSON's steps; a key that has an interval is followed by it. -update writes the
+// tables, and without it they must be what the files say. Where a table is of the quick form, or of
+// a machine that others used, the mark says so: "quick", "busy".
+var updateFigures = flag.Bool("update", false, "write the tables of figures anew")
+
+// ages prints how old each result is, in commits of what it measured (make figures).
+var ages = flag.Bool("ages", false, "print the age of each table of figures")
+
+var figuresMark = regexp.MustCompile(`(?ms)^<!-- figures: (\S+) ([^\n]*?) -->\n(.*?)^<!-- end -->$`)
+
+// mostOthers is the share of the machine that others may take in a published result.
+const mostOthers = 0.05
+
+// result is a stored result, as far as tables show it.
+type result struct {
+	Steps []map[string]any
+	Made  struct {
+		Commit   string
+		Modified bool
+		Date     time.Time
+		Command  []string
+		Machine  string
+		Packages []string
+		Others   *float64
+	}
+}
+
+func TestFigures(t *testing.T) {
+	used := map[string]bool{}
+	for _, page := range pages(t) {
+		text := read(t, page)
+		want := figuresMark.ReplaceAllStringFunc(text, func(block string) string {
+			m := figuresMark.FindStringSubmatch(block)
+			used[m[1]] = true
+			table, err := tableOf(m[1], strings.Fields(m[2]))
+			if err != nil {
+				t.Errorf("%s: figures %s: %v", page, m[1], err)
+				return block
+			}
+			return fmt.Sprintf("<!-- figures: %s %s -->\n%s<!-- end -->", m[1], m[2], table)
+		})
+		switch {
+		case want == text:
+		case *updateFigures:
+			if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+				t.Error(err)
+			}
+		default:
+			t.Errorf("%s: its tables of figures are not what docs/results says: go test . -run TestFigures -update", page)
+		}
+	}
+	files, err := filepath.Glob("docs/results/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		if !used[name] {
+			t.Errorf("%s: no page has a table of it; delete it", file)
+		}
+		if *ages {
+			fmt.Println(age(t, name))
+		}
+	}
+}
+
+// columns are the keys that tables show, with their headings.
+var columns = map[string]struct{ head, interval string }{
+	"name":                  {"step", ""},
+	"change":                {"change", ""},
+	"capacity_per_s":        {"capacity/s", "interval"},
+	"work_per_s":            {"peak work/s", "work_interval"},
+	"p99_ms":                {"p99, ms", ""},
+	"cpu_us_per_request":    {"CPU, us", ""},
+	"allocs_per_request":    {"allocations", ""},
+	"bytes_per_request":     {"allocated, bytes", ""},
+	"peak_rss_bytes":        {"peak RSS, bytes", ""},
+	"ratio_to_baseline":     {"over the first", "ratio_interval"},
+	"ratio_to_before":       {"over the step before", "before_interval"},
+	"cpu_ratio_to_baseline": {"CPU over the first", "cpu_ratio_interval"},
+	"verdict":               {"verdict", ""},
+	"cpu_verdict":           {"verdict by CPU", ""},
+	"bound_by":              {"bound by", ""},
+}
+
+// tableOf returns the table of a stored result, and where it is from.
+func tableOf(name string, keys []string) (string, error) {
+	r, err := stored(name)
+	if err != nil {
+		return "", err
+	}
+	quick, busy := slices.Contains(keys, "quick"), slices.Contains(keys, "busy")
+	keys = slices.DeleteFunc(keys, func(k string) bool { return k == "quick" || k == "busy" })
+	m := r.Made
+	switch {
+	case m.Commit == "" || m.Modified:
+		return "", fmt.Errorf("it is of modified code, or of no known commit: measure a commit, in a clean clone")
+	case slices.Contains(m.Command, "--quick") && !quick:
+		return "", fmt.Errorf("it is of the quick form; measure in full, or write quick into the mark")
+	case (m.Others == nil || *m.Others >= mostOthers) && !busy:
+		return "", fmt.Errorf("others took %s of its machine, and less than 5%% is asked for; measure again, or write busy into the mark", percentOf(m.Others))
+	}
+	var out strings.Builder
+	line := func(cells []string) { fmt.Fprintf(&out, "| %s |\n", strings.Join(cells, " | ")) }
+	var heads, rules []string
+	for _, k := range keys {
+		c, known := columns[k]
+		if !known {
+			return "", fmt.Errorf("no column shows %q", k)
+		}
+		heads, rules = append(heads, c.head), append(rules, "---")
+	}
+	line(heads)
+	line(rules)
+	for _, step := range r.Steps {
+		var cells []string
+		for _, k := range keys {
+			cells = append(cells, cell(step[k], step[columns[k].interval]))
+		}
+		line(cells)
+	}
+	fmt.Fprintf(&out, "\nCommit %.8s, %s, %s; others took %s of the machine. `%s`, stored in `docs/results/%s.json`.\n", m.Commit, m.Date.Format("2006-01-02"), m.Machine, percentOf(m.Others), strings.Join(m.Command, " "), name)
+	return out.String(), nil
+}
+
+func stored(name string) (r result, err error) {
+	text, err := os.ReadFile(filepath.Join("docs", "results", name+".json"))
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	return r, err
+}
+
+// cell shows a value with its interval, if it has one.
+func cell(value, interval any) string {
+	switch v := value.(type) {
+	case string:
+		return strings.ReplaceAll(v, "|", `\|`)
+	case float64:
+		if of, ok := interval.([]any); ok && len(of) == 2 {
+			lo, _ := of[0].(float64)
+			hi, _ := of[1].(float64)
+			return fmt.Sprintf("%s [%s, %s]", digits(v), digits(lo), digits(hi))
+		}
+		return digits(v)
+	}
+	return "-"
+}
+
+// digits shows three significant digits, and two decimals of a ratio.
+func digits(v float64) string {
+	if v == 0 || math.Abs(v) < 10 {
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-2)
+	return strconv.FormatFloat(math.Round(v/unit)*unit, 'f', max(0, -int(math.Floor(math.Log10(unit)))), 64)
+}
+
+func percentOf(share *float64) string {
+	if share == nil {
+		return "an unknown share"
+	}
+	return strconv.FormatFloat(100**share, 'f', 1, 64) + "%"
+}
+
+// age is how many commits changed what a result measured since.
+func age(t *testing.T, name string) string {
+	r, err := stored(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := exec.Command("go", append([]string{"list", "-deps", "-f", "{{if not .Standard}}{{.Dir}}{{end}}"}, r.Made.Packages...)...).Output()
+	if err != nil {
+		return fmt.Sprintf("%-20s %.8s  %v: %v", name, r.Made.Commit, r.Made.Packages, err)
+	}
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"rev-list", "--count", "--no-merges", r.Made.Commit + "..HEAD", "--", ":(exclude)*_test.go"}
+	for dir := range strings.Lines(string(list)) {
+		if in, ok := strings.CutPrefix(strings.TrimSpace(dir), root+"/"); ok {
+			args = append(args, ":(glob)"+in+"/*.go")
+		}
+	}
+	count, err := exec.Command("git", args...).Output()
+	if err != nil {
+		return fmt.Sprintf("%-20s %.8s  %v", name, r.Made.Commit, err)
+	}
+	return fmt.Sprintf("%-20s %.8s  %s commits of what it measured ago", name, r.Made.Commit, bytes.TrimSpace(count))
+}
