@@ -17,15 +17,15 @@ import (
 	"time"
 )
 
-// A published figure is a file: docs/results/NAME.json is what dyno report DIR --json printed. A page
-// has its table between two marks:
+// A published figure is a file: docs/results/NAME.json is what dyno report DIR --json printed. A
+// page has its table between two marks:
 //
 //	<!-- figures: NAME KEY KEY ... -->
 //	<!-- end -->
 //
-// with the keys of the JSON's steps; a key that has an interval is followed by it. -update writes the
-// tables, and without it they must be what the files say. Where a table is of the quick form, or of
-// a machine that others used, the mark says so: "quick", "busy".
+// with the keys of the JSON's steps; a key that has an interval is followed by it. -update writes
+// the tables, and without it they must be what the files say. Where a table is of the quick form,
+// or of a machine that others used, the mark says so: "quick", "busy".
 var updateFigures = flag.Bool("update", false, "write the tables of figures anew")
 
 // ages prints how old each result is, in commits of what it measured (make figures).
