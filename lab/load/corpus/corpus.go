@@ -51,7 +51,7 @@ const (
 	// maxBytes bounds a corpus. A corpus that exceeds the processor's caches costs the generator
 	// more per request; one of this size still leaves the target its memory.
 	maxBytes = 256 << 20
-	// maxHeaders bounds the headers that vary, which a million rows of tokens make long.
+	// maxHeaders bounds the headers, which a million rows of tokens make long.
 	maxHeaders = 1 << 30
 )
 
@@ -138,7 +138,7 @@ type builder struct {
 	key     string // of the request being built; empty: not drawn yet
 	nextRow int    // the next row, if each is sent once
 	bytes   int    // of bodies and paths
-	headers int    // bytes of headers that vary
+	headers int    // bytes of headers
 }
 
 // parse completes a kind of request with what the load has for all, and parses its templates.
@@ -276,7 +276,7 @@ func (b *builder) build() (*Corpus, error) {
 			return nil, fmt.Errorf("%s: %w", nameOf(b.classes[class].Request, class), err)
 		}
 		r.Class = uint8(class)
-		if b.bytes += len(r.Body) + len(r.Path); b.bytes > maxBytes || b.headers > maxHeaders {
+		if b.bytes += len(r.Body) + len(r.Path); b.bytes > maxBytes {
 			return nil, fmt.Errorf("the %d requests of this load take more than %d MiB; shorten the bodies, or use fewer rows", max(n, i+1), maxBytes>>20)
 		}
 		out.Requests = append(out.Requests, r)
@@ -347,7 +347,9 @@ func (b *builder) headerOf(p *parsed) (http.Header, error) {
 	h := http.Header{}
 	for _, name := range slices.Sorted(maps.Keys(p.header)) {
 		value := string(b.render(nil, p.header[name], nil))
-		b.headers += len(value)
+		if b.headers += len(value); b.headers > maxHeaders {
+			return nil, fmt.Errorf("header %s: the headers of this load's requests take more than %d MiB; shorten them, or use fewer rows", name, maxHeaders>>20)
+		}
 		if strings.ContainsAny(value, "\r\n\x00") {
 			return nil, fmt.Errorf("header %s: %.60q contains a line break or NUL, which a header must not", name, value)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"net/url"
 	"strings"
 	"testing"
@@ -193,6 +194,25 @@ func TestErrors(t *testing.T) {
 		if _, err := Build(tt.spec); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("got %v, want an error with %q", err, tt.want)
 		}
+	}
+}
+
+// Headers are bounded while a request is built, those without placeholders as well.
+func TestHeadersAreBounded(t *testing.T) {
+	r := workload.Request{Headers: map[string]string{"A": "12", "B": "${random:16777216}"}}
+	b := builder{spec: Spec{Load: of(r)}, rng: rand.New(rand.NewPCG(1, 2))}
+	p, err := b.parse(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "header A: the headers of this load's requests take more than 1024 MiB"
+	b.headers = maxHeaders - 1
+	if _, err := b.headerOf(p); err == nil || !strings.Contains(err.Error(), want) || b.headers != maxHeaders+1 {
+		t.Errorf("%v after %d bytes", err, b.headers)
+	}
+	delete(r.Headers, "B")
+	if _, err := b.parse(r); err == nil || !strings.Contains(err.Error(), want) {
+		t.Error(err)
 	}
 }
 
