@@ -184,7 +184,7 @@ func (c *checker) classes(p document.Path) {
 // receipts checks that a body contains the id by which deliveries are matched.
 func (c *checker) receipts(p document.Path) {
 	l := c.load
-	if !c.Has(p.To("receipts")) || strings.HasPrefix(l.Deliveries, "ws") { // the blocks of an Ethereum node are matched by hash
+	if !c.Has(p.To("receipts")) || workload.OverSocket(l.Deliveries) { // the blocks of an Ethereum node are matched by hash
 		return
 	}
 	if l.Units > 1 {

@@ -48,10 +48,17 @@ func (l *Load) Traits() Traits {
 	if l.Job != nil && l.Job.Axis == AxisConcurrency {
 		t.Axis = AxisConcurrency
 	}
-	if strings.HasPrefix(l.URL, "ws://") || strings.HasPrefix(l.URL, "wss://") {
+	if OverSocket(l.URL) {
 		t.Sockets, t.JSON = true, true
 	}
 	return t
+}
+
+// OverSocket reports whether a URL is one of WebSockets: its scheme, in whatever case (RFC 3986,
+// section 3.1), is ws or wss.
+func OverSocket(url string) bool {
+	scheme, _, ok := strings.Cut(url, "://")
+	return ok && (strings.EqualFold(scheme, "ws") || strings.EqualFold(scheme, "wss"))
 }
 
 // sessionFields are the fields that only sessions have.

@@ -12,6 +12,8 @@ func TestTraits(t *testing.T) {
 	}{
 		"requests":           {Load{}, AxisRate, true, false},
 		"JSON-RPC calls":     {Load{URL: "ws://h/"}, AxisRate, true, true},
+		"an upper case URL":  {Load{URL: "WSS://h/"}, AxisRate, true, true},
+		"no scheme":          {Load{URL: "ws"}, AxisRate, true, false},
 		"gRPC":               {Load{Kind: GRPC}, AxisRate, true, true},
 		"a flow":             {Load{Kind: Flows}, AxisRate, true, false},
 		"sessions":           {Load{Kind: Sessions, URL: "http://h/"}, AxisSessions, true, false},

@@ -15,11 +15,6 @@ import (
 // dialTimeout bounds the time in which a node agrees to announce its blocks.
 const dialTimeout = 5 * time.Second
 
-// blocks reports whether a URL of load.receipts is that of an Ethereum node's WebSockets.
-func blocks(url string) bool {
-	return strings.HasPrefix(url, "ws://") || strings.HasPrefix(url, "wss://")
-}
-
 // Deliveries opens what reports the deliveries of these requests, until end is called; follow is
 // nil if the load has no receipts.
 func (b *Generator) Deliveries(ctx context.Context, s *environment.Testbed, r *Requests) (follow []load.Deliveries, end func(), err error) {

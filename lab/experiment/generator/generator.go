@@ -97,7 +97,7 @@ func (b *Generator) Requests(ctx context.Context, s *environment.Testbed, v scen
 	if l.Once {
 		spec.Supply = b.supply(s, u)
 	}
-	if blocks(l.Deliveries) {
+	if workload.OverSocket(l.Deliveries) { // an Ethereum node's
 		committed := &atomic.Pointer[deliveries.Blocks]{}
 		out.committed = committed
 		spec.Accepted = func(seq uint64, answer []byte) {
