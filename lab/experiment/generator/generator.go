@@ -193,7 +193,11 @@ func rowsOf(s *corpus.Spec) (rows int) {
 // resolve returns a load as its driver takes it: with the content of bodies' files, and without the
 // placeholders of the environment.
 func (b *Generator) resolve(s *environment.Testbed, l scenario.Load) (scenario.Load, error) {
-	l.Feeder, l.TLS.CA = nil, "" // the rows and the authorities were read
+	// The generator reads the files of rows, authorities, descriptors and times itself.
+	l.Feeder, l.TLS.CA, l.Schedule.File = nil, "", ""
+	if l.GRPC != nil {
+		l.GRPC = &workload.Call{Call: l.GRPC.Call}
+	}
 	l.Requests = slices.Clone(l.Requests)
 	for i := range l.Requests {
 		if err := b.open(&l.Requests[i].Body); err != nil {

@@ -42,6 +42,10 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}
+	calls := scenario.Load{GRPC: &workload.Call{Call: "a.B/C", Proto: []string{"p"}, ProtoPath: []string{"q"}, Descriptors: "d"}, Schedule: workload.Schedule{Kind: workload.File, File: "f"}}
+	if got, err := b.resolve(s, calls); err != nil || !reflect.DeepEqual(got.GRPC, &workload.Call{Call: "a.B/C"}) || !reflect.DeepEqual(got.Schedule, workload.Schedule{Kind: workload.File}) || calls.GRPC.Descriptors != "d" {
+		t.Errorf("%+v, %v", got, err)
+	}
 	copies := scenario.Load{Requests: []workload.Request{{Body: workload.Body{Text: "${n} ${target.url}", Copies: 2}}}}
 	if got, err := b.resolve(s, copies); err != nil || got.Requests[0].Body.Text != "${n} h" {
 		t.Errorf("%+v, %v", got, err)
