@@ -7,18 +7,89 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
 	"dyno/lab/load/engine"
+	"dyno/lab/workload"
 )
 
-// Limits of a packed load, in bytes: its rows and bodies take up to 256 MiB each, and bodies are
-// longer in base64.
+// Limits of a packed load, in bytes: its rows and bodies take up to 256 MiB each, and are longer in
+// base64.
 const (
 	mostPacked   = 256 << 20
 	mostUnpacked = 768 << 20
 )
+
+// content is the JSON form of a load. A JSON string holds UTF-8 only, and bodies may be of any
+// encoding: their texts are therefore bytes, which JSON has in base64.
+type content struct {
+	*corpus.Spec
+	Texts [][]byte `json:"texts,omitempty"` // of the bodies of requests, then of steps
+}
+
+// bodies returns the bodies of requests, then of steps.
+func bodies(l *workload.Load) (out []*workload.Body) {
+	for i := range l.Requests {
+		out = append(out, &l.Requests[i].Body)
+	}
+	for i := range l.Steps {
+		out = append(out, &l.Steps[i].Body)
+	}
+	return out
+}
+
+// contentOf returns the content of a load. Other texts than bodies and rows must be UTF-8.
+func contentOf(s corpus.Spec) (content, error) {
+	s.Rows = s.Rows.Needed(s.Load)
+	s.Load.Requests, s.Load.Steps = slices.Clone(s.Load.Requests), slices.Clone(s.Load.Steps)
+	c := content{Spec: &s}
+	for _, b := range bodies(&s.Load) {
+		c.Texts, b.Text = append(c.Texts, []byte(b.Text)), ""
+		if !utf8.ValidString(b.Corpus) {
+			return c, notUTF8("corpus " + b.Corpus)
+		}
+	}
+	_, err := s.Load.Walk(func(name, text string, _ []string) (string, error) {
+		if !utf8.ValidString(name + text) {
+			return "", notUTF8(name)
+		}
+		return text, nil
+	})
+	return c, err
+}
+
+func notUTF8(name string) error {
+	return fmt.Errorf("%s: it is not UTF-8, and agents take other bytes in bodies and rows only; in a URL write them as %%XX", strings.ToValidUTF8(name, "?"))
+}
+
+// spec returns the load.
+func (c *content) spec() (*corpus.Spec, error) {
+	into := bodies(&c.Spec.Load)
+	if len(c.Texts) != len(into) {
+		return nil, fmt.Errorf("%d texts of %d bodies", len(c.Texts), len(into))
+	}
+	for i, text := range c.Texts {
+		into[i].Text = string(text)
+	}
+	return c.Spec, nil
+}
+
+// bounded fails instead of writing more than most bytes.
+type bounded struct {
+	out     io.Writer
+	most, n int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.n += len(p); b.n > b.most {
+		return 0, fmt.Errorf("agents take up to %d MiB, and it is longer: use fewer rows, or shorter bodies", b.most>>20)
+	}
+	return b.out.Write(p)
+}
 
 // pack returns a load as bytes, from which each agent builds the same requests. Rows that may be
 // sent once, and answers that something in this process waits for, cannot be shared.
@@ -29,13 +100,19 @@ func pack(s *corpus.Spec) ([]byte, error) {
 	case s.Load.Deliveries != "":
 		return nil, errors.New("a load with receipts comes from one process: it cannot be split between agents yet")
 	}
-	var out bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&out, gzip.BestSpeed) // the level exists
-	if err := errors.Join(json.NewEncoder(z).Encode(s), z.Close()); err != nil {
-		return nil, fmt.Errorf("encoding the load: %w", err)
+	c, err := contentOf(*s)
+	if err != nil {
+		return nil, err
 	}
-	if out.Len() > mostPacked {
-		return nil, fmt.Errorf("the load takes %d MiB, and agents take up to %d", out.Len()>>20, mostPacked>>20)
+	var out bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&bounded{out: &out, most: mostPacked}, gzip.BestSpeed) // the level exists
+	e := json.NewEncoder(&bounded{out: z, most: mostUnpacked})
+	e.SetEscapeHTML(false) // it makes < six bytes
+	if err = e.Encode(c); err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encoding the load for agents: %w", err)
 	}
 	return out.Bytes(), nil
 }
@@ -46,10 +123,15 @@ func unpack(b []byte) (*corpus.Spec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the load: %w", err)
 	}
-	s := &corpus.Spec{}
+	c := content{Spec: &corpus.Spec{}}
 	d := json.NewDecoder(io.LimitReader(z, mostUnpacked))
 	d.DisallowUnknownFields()
-	if err := d.Decode(s); err != nil {
+	err = d.Decode(&c)
+	if err != nil {
+		return nil, fmt.Errorf("reading the load: %w", err)
+	}
+	s, err := c.spec()
+	if err != nil {
 		return nil, fmt.Errorf("reading the load: %w", err)
 	}
 	if l := &s.Load; l.Think < 0 || l.Units < 0 || l.Follow < 0 || l.Pipeline < 0 {
@@ -94,8 +176,9 @@ func makeWork(key string, packed []byte, permitted, redirected func(string) erro
 		return nil, err
 	}
 	w := &work{key: key, size: len(packed) + requests.Size(), driver: driver, shared: requests}
-	if d, ok := driver.(sharing); ok {
+	if d, ok := driver.(sharing); ok { // flows, which keep the rows
 		w.shared = d
+		w.size += s.Rows.Size()
 	}
 	return w, nil
 }

@@ -135,30 +135,6 @@ func (r *Rows) check() error {
 	return nil
 }
 
-// table is the JSON form of Rows, for another process.
-type table struct {
-	Columns []string   `json:"columns"`
-	Rows    [][]string `json:"rows"`
-}
-
-// MarshalJSON writes the columns' names and the rows.
-func (r *Rows) MarshalJSON() ([]byte, error) { return json.Marshal(table{r.columns, r.rows}) }
-
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (r *Rows) UnmarshalJSON(text []byte) error {
-	var t table
-	if err := json.Unmarshal(text, &t); err != nil {
-		return err
-	}
-	for i, row := range t.Rows {
-		if len(row) != len(t.Columns) || i >= maxRows {
-			return fmt.Errorf("row %d has %d fields of %d columns, or is one too many", i+1, len(row), len(t.Columns))
-		}
-	}
-	r.columns, r.rows = t.Columns, t.Rows
-	return r.check()
-}
-
 // ReadBodies reads prebuilt bodies, one per line.
 func ReadBodies(in io.Reader) ([][]byte, error) {
 	var out [][]byte

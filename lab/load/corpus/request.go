@@ -60,8 +60,16 @@ func (c *Corpus) Left() int64 {
 
 // Size is the memory that the requests take, about, in bytes.
 func (c *Corpus) Size() (n int) {
+	const each = 200 // of a request without its texts
 	for i := range c.Requests {
-		n += len(c.Requests[i].Body) + len(c.Requests[i].Path)
+		r := &c.Requests[i]
+		n += each + len(r.Body) + len(r.Path)
+		for name, values := range r.Header {
+			n += len(name)
+			for _, value := range values {
+				n += len(value)
+			}
+		}
 	}
 	return n
 }
