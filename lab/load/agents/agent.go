@@ -31,6 +31,7 @@ type Agent struct {
 	works   []*work    // the latest last
 	arrives *arrival   // a load of which parts are missing
 	drive   *share     // nil: it waits
+	builds  bool       // it makes a driver, and hears no order meanwhile
 	driving sync.WaitGroup
 }
 
@@ -43,7 +44,7 @@ type arrival struct {
 // Bounds of what an agent keeps: as many loads as the variants of a ladder have.
 const (
 	mostWorks = 32
-	mostBytes = 512 << 20 // together; the latest is kept whatever it takes
+	mostBytes = 256 << 20 // together; the latest is kept whatever it takes
 )
 
 // Serve says hello and carries out orders until ctx is done. A drive in progress is then stopped.
@@ -100,7 +101,7 @@ func (a *Agent) greet(gone bool) {
 func (a *Agent) watch() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.claimed != "" && time.Since(a.heard) > silence {
+	if a.claimed != "" && !a.builds && time.Since(a.heard) > silence {
 		a.Say("the coordinator is silent; waiting for another")
 		a.release()
 	}
@@ -166,7 +167,8 @@ func (a *Agent) workOf(key string) *work {
 	return nil
 }
 
-// takePart takes a part of a packed load, in order; after the last one its driver is made.
+// takePart takes a part of a packed load, in order; after the last one its driver is made. mu is
+// held, except while the driver is made, so that the agent still says hello.
 func (a *Agent) takePart(p *part) error {
 	if err := p.check(); err != nil {
 		return err
@@ -185,7 +187,11 @@ func (a *Agent) takePart(p *part) error {
 	if sum := sha256.Sum256(in.data); hex.EncodeToString(sum[:]) != p.Key {
 		return errors.New("the work is not what its coordinator sent")
 	}
+	a.builds = true
+	a.mu.Unlock()
 	made, err := makeWork(p.Key, in.data, a.permitted, a.redirected)
+	a.mu.Lock()
+	a.builds, a.heard = false, time.Now() // orders that came meanwhile follow
 	if err != nil {
 		return err
 	}

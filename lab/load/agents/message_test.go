@@ -2,6 +2,8 @@ package agents
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"strings"
 	"testing"
@@ -146,6 +148,35 @@ func TestOrdersInWrongOrder(t *testing.T) {
 	a.heard = time.Now().Add(-2 * silence)
 	if a.watch(); a.claimed != "" || a.works != nil {
 		t.Error("an agent keeps a coordinator that is silent")
+	}
+}
+
+// An agent that makes a driver still says hello, and keeps its coordinator, whose orders wait.
+func TestHelloWhileBuilding(t *testing.T) {
+	data, err := pack(&corpus.Spec{Load: workload.Load{URL: "http://192.0.2.1:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := idle()
+	a.claimed, a.heard = coordinator, time.Now()
+	asked := false
+	a.Permit = func(string) error {
+		asked = true
+		if !a.mu.TryLock() {
+			t.Fatal("the agent cannot say hello")
+		}
+		a.heard = time.Now().Add(-2 * silence)
+		a.mu.Unlock()
+		a.greet(false)
+		a.watch()
+		return nil
+	}
+	sum := sha256.Sum256(data)
+	key := hex.EncodeToString(sum[:])
+	out, err := decode[answer](a.obey(t.Context(), encode(order{From: coordinator, Part: &part{Key: key, Size: len(data), Data: data}})))
+	a.watch()
+	if err != nil || out.Error != "" || !asked || a.claimed != coordinator || a.workOf(key) == nil {
+		t.Errorf("%v, %q; asked: %v, claimed by %q", err, out.Error, asked, a.claimed)
 	}
 }
 
