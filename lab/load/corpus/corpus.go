@@ -389,12 +389,3 @@ func (b *builder) render(out []byte, t template, ids *[]int) []byte {
 	}
 	return out
 }
-
-// appendRandom appends letters and digits, which need no escape in JSON, URLs and headers.
-func appendRandom(out []byte, n int, rng *rand.Rand) []byte {
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-	for range n {
-		out = append(out, letters[rng.IntN(len(letters))])
-	}
-	return out
-}

@@ -130,6 +130,26 @@ func TestZipfShares(t *testing.T) {
 	}
 }
 
+// Random texts have the length that was asked for, and each letter about as often as any other.
+func TestRandomText(t *testing.T) {
+	const n = 62 * 10_000
+	rng := rand.New(rand.NewPCG(1, 2))
+	count := map[byte]int{}
+	for _, c := range appendRandom(nil, n, rng) {
+		count[c]++
+	}
+	for c, times := range count {
+		if times < 9_500 || times > 10_500 { // 5 standard deviations
+			t.Errorf("%c occurs %d times in %d", c, times, n)
+		}
+	}
+	for length := range 20 {
+		if got := appendRandom([]byte("a"), length, rng); len(got) != 1+length || len(count) != 62 {
+			t.Errorf("%q; %d letters", got, len(count))
+		}
+	}
+}
+
 func TestWeights(t *testing.T) {
 	c := build(t, Spec{Seed: 1, Load: of(workload.Request{Name: "read", Weight: 3, Path: "/"}, workload.Request{Name: "write", Path: "/"})})
 	reads := 0.0

@@ -3,6 +3,7 @@ package corpus
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"slices"
 	"strconv"
@@ -170,4 +171,19 @@ func appendJSONText(out []byte, s string) []byte {
 		return out // every string has a JSON form
 	}
 	return append(out, quoted[1:len(quoted)-1]...)
+}
+
+// appendRandom appends letters and digits, which need no escape in JSON, URLs and headers.
+func appendRandom(out []byte, n int, rng *rand.Rand) []byte {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	const each = 8 // letters from one random number: 62^8 of 2^64, so that all are equally frequent
+	out = slices.Grow(out, n)
+	for ; n > 0; n -= each {
+		bits := rng.Uint64()
+		for range min(n, each) {
+			out = append(out, letters[bits%uint64(len(letters))])
+			bits /= uint64(len(letters))
+		}
+	}
+	return out
 }
