@@ -13,7 +13,7 @@ import (
 	"dyno/lab/probe/usage"
 )
 
-// A connection that is not accepted is in its listener's queue.
+// A connection that the server has not accepted waits in the accept queue of its listening socket.
 func TestAcceptQueueOfThisProcess(t *testing.T) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"dyno/lab/probe/usage"
 )
 
-// The agent itself, in this very process, speaks what the probe understands.
+// The probe understands the real agent, which runs in this process.
 func TestWithTheAgent(t *testing.T) {
 	a := agent.New(agent.Config{Service: "probed"})
 	defer a.Close()
@@ -41,5 +41,5 @@ func TestWithTheAgent(t *testing.T) {
 	if err != nil || now.GOGC == nil || *now.GOGC != 300 {
 		t.Errorf("restoring said it was %+v, %v", now, err)
 	}
-	w.Close() // the agent waits for its readers
+	w.Close() // before the agent, whose Close waits for its readers
 }

@@ -1,11 +1,11 @@
 // Package probe reads the target and the machine while a load runs, in step with the load's
-// windows: it reads /proc at each multiple of 100 ms of the monotonic clock and follows the
-// agent's stream of samples, which are taken at the same instants. The client's latency in a
-// window can therefore be compared with what the server did in the same 100 ms.
+// windows: it reads /proc at each multiple of 100 ms of the monotonic clock, and follows the
+// agent's stream of samples, which the agent takes at the same instants. So the client's latency in
+// a window can be compared with what the server did in the same 100 ms.
 //
-// It is not for profiles (profiling), for judging its readings (record, diagnose) or for starting
-// processes (experiment/environment). A Watcher owns two goroutines, which have ended when Close
-// returns; nothing else here starts one.
+// It is not for taking profiles (profiling), for judging its readings (record, diagnose) or for
+// starting processes (experiment/environment). A Watcher owns two goroutines, which have ended when
+// Close returns; nothing else here starts a goroutine.
 package probe
 
 import (
@@ -23,11 +23,11 @@ import (
 
 const window = int64(record.WindowLength)
 
-// Options says what to watch. The zero Options watch the machine alone.
+// Options says what to watch. The zero Options watch only the machine.
 type Options struct {
 	usage.Processes
-	// Debug is the target's debug address. It may serve the agent, or only pprof; without a URL,
-	// there is none.
+	// Debug is the target's debug address, which serves the agent, or only net/http/pprof. An empty
+	// URL means that the target has none.
 	Debug profiling.Address
 }
 
@@ -37,23 +37,23 @@ type Watcher struct {
 	ended  sync.WaitGroup
 	client *profiling.Client
 	info   *agent.Info
-	// agentless is what the debug address answered in place of info.
+	// agentless is the error of a debug address without an agent.
 	agentless error
 
 	mu        sync.Mutex
-	changed   chan struct{} // closed and replaced when something below changes
+	changed   chan struct{} // closed and replaced at each change of a field below
 	proc      timeline[reading]
 	peers     []record.Peer
 	samples   timeline[sample]
 	streaming bool // the agent's stream is open
 	remote    bool // the agent's clock is not this machine's
 
-	sees usage.Seen // in /proc, at the first reading
+	sees usage.Seen // what the first reading found in /proc
 }
 
 // Watch begins to watch. It returns an error if the debug address does not answer at all. A missing
-// agent or a missing /proc is not an error: the results say what was not seen. The Watcher also
-// stops when ctx is done.
+// agent or a missing /proc is not an error: the results report what could not be read. The Watcher
+// also stops when ctx is done.
 func Watch(ctx context.Context, o Options) (*Watcher, error) {
 	return watch(ctx, o, usage.Here())
 }
@@ -82,8 +82,8 @@ func watch(ctx context.Context, o Options, from usage.Source) (*Watcher, error) 
 // Info returns the agent's description of its process; nil: the target has no agent.
 func (w *Watcher) Info() *agent.Info { return w.info }
 
-// Agentless returns what the debug address answered in place of the agent; nil: the agent answered,
-// or there is no debug address.
+// Agentless returns the error that says what the debug address answered instead of the agent; nil:
+// the agent answered, or there is no debug address.
 func (w *Watcher) Agentless() error { return w.agentless }
 
 // Close stops watching. The readings stay available.
@@ -93,8 +93,8 @@ func (w *Watcher) Close() {
 	w.client.Close()
 }
 
-// sampleProc takes a reading at each boundary between windows. If it is too late for one, the
-// timeline fills it in.
+// sampleProc takes a reading at each boundary between windows. The timeline interpolates those for
+// which sampleProc was late.
 func (w *Watcher) sampleProc(ctx context.Context, s *usage.Sampler) {
 	defer s.Close()
 	timer := time.NewTimer(untilBoundary(monotonic.Now()))
@@ -112,7 +112,6 @@ func (w *Watcher) sampleProc(ctx context.Context, s *usage.Sampler) {
 
 func untilBoundary(now int64) time.Duration { return time.Duration(window - now%window) }
 
-// read takes a reading.
 func (w *Watcher) read(s *usage.Sampler) {
 	r := s.Read(monotonic.Now())
 	peers := s.Peers(r.At)
@@ -122,7 +121,7 @@ func (w *Watcher) read(s *usage.Sampler) {
 	})
 }
 
-// update makes a change with w.mu held, and wakes the callers that wait for a window.
+// update makes a change with w.mu held, and wakes the callers of Server.
 func (w *Watcher) update(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

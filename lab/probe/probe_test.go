@@ -30,7 +30,7 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 
 const secret = "open sesame"
 
-// guarded admits requests with the token.
+// guarded passes requests with the token to h.
 func guarded(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+secret {
@@ -41,17 +41,18 @@ func guarded(h http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// patience bounds what takes a few windows on a machine that may be busy.
+// patience is the time limit for events that take a few windows, on a machine that may be busy.
 const patience = 30 * time.Second
 
-// streamFrom serves an agent whose samples carry the time of clock and one allocation per ns.
+// streamFrom serves an agent whose samples have the time of clock, and count one allocation per ns.
+// The stream ends once when broken is set.
 func streamFrom(clock func() int64, broken *atomic.Bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case agent.PathInfo:
 			json.NewEncoder(w).Encode(agent.Info{Service: "fake", PID: 7})
 		case agent.PathSamples:
-			tick := time.NewTicker(20 * time.Millisecond) // more often than needed: one per boundary is kept
+			tick := time.NewTicker(20 * time.Millisecond) // more often than needed: the probe keeps one sample per boundary
 			defer tick.Stop()
 			for {
 				now := clock()
@@ -90,7 +91,7 @@ func fakeProcess(t *testing.T) usage.Source {
 	return from
 }
 
-// await asks for the windows that come until one is as wanted.
+// await waits for one window after the other until one is as wanted.
 func await(t *testing.T, w *Watcher, what string, wanted func(k int64) bool) {
 	t.Helper()
 	deadline := monotonic.Now() + int64(patience)
@@ -117,7 +118,7 @@ func TestWatch(t *testing.T) {
 		if s == nil || !s.AgentSeen {
 			return false
 		}
-		// the process's CPU is preferred to the agent's (which runs at 1 core)
+		// the CPU time from /proc is preferred to the agent's, which grows at 1 core
 		return s.CPU > 0.4 && s.CPU < 0.6 && s.Allocs > 0.9e9 && s.Allocs < 1.1e9
 	})
 	around := w.System(begin, monotonic.Now())
@@ -131,7 +132,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// Of a guarded agent neither the name nor the stream is had without the token.
+// Without the token, the probe reads neither the description nor the stream of a guarded agent.
 func TestWatchAGuardedAgent(t *testing.T) {
 	url, from := serve(t, guarded(streamFrom(monotonic.Now, nil))), nowhere(t)
 	w, err := watch(t.Context(), Options{Debug: profiling.Address{URL: url, Token: secret}}, from)
@@ -150,7 +151,7 @@ func TestWatchAGuardedAgent(t *testing.T) {
 	}
 }
 
-// A stream that breaks off is opened again.
+// The probe opens a stream again that broke off.
 func TestStreamComesBack(t *testing.T) {
 	var broken atomic.Bool
 	w, err := watch(t.Context(), Options{Debug: profiling.Address{URL: serve(t, streamFrom(monotonic.Now, &broken))}}, nowhere(t))
@@ -168,7 +169,7 @@ func TestStreamComesBack(t *testing.T) {
 	await(t, w, "the agent again", func(int64) bool { return seen(boundary(monotonic.Now())) })
 }
 
-// An agent on another machine has another clock; its samples count from when they arrive.
+// An agent on another machine has another clock: its samples count as taken when they arrive.
 func TestForeignClock(t *testing.T) {
 	elsewhere := func() int64 { return monotonic.Now() + int64(1000*time.Hour) }
 	w, err := watch(t.Context(), Options{Debug: profiling.Address{URL: serve(t, streamFrom(elsewhere, nil))}}, nowhere(t))

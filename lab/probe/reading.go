@@ -5,8 +5,8 @@ import (
 	"dyno/lab/record"
 )
 
-// reading holds the figures from /proc at one boundary. For a span, its memory is the peak, and its
-// accept queue the longest at any time.
+// reading holds the figures from /proc at one boundary. As the last reading of a span, it holds the
+// peak memory and the longest accept queue of the span.
 type reading struct{ usage.Reading }
 
 func (r reading) when() int64 { return r.At }
@@ -44,7 +44,7 @@ func (r reading) followedBy(next reading) reading {
 	return next
 }
 
-// server fills in the figures from /proc for the window between two readings.
+// server fills in the figures from /proc for the window between r and next.
 func (r reading) server(next reading, s *record.Server) {
 	s.CPU = usage.Rate(r.CPU, next.CPU, r.At, next.At)
 	s.Delay = usage.Rate(r.Delay, next.Delay, r.At, next.At)

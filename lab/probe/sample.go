@@ -13,11 +13,11 @@ import (
 	"dyno/lab/record"
 )
 
-// sample holds the agent's figures at one boundary. For a span, its goroutines, gauges and
-// longest pause are the maxima.
+// sample holds the agent's figures at one boundary. As the last sample of a span, it holds the
+// maxima of the span's goroutines and gauges, and its longest pause.
 type sample struct {
 	agent.Sample
-	pauses *pauses // for a span: all pauses in it
+	pauses *pauses // all pauses of a span; nil outside of spans
 }
 
 func (s sample) when() int64 { return s.At }
@@ -26,9 +26,9 @@ func (s sample) between(next sample, at int64) sample {
 	share := float64(at-s.At) / float64(next.At-s.At)
 	mid := func(a, b float64) float64 { return a + (b-a)*share }
 	count := func(a, b uint64) uint64 { return uint64(mid(float64(a), float64(b))) }
-	out := next // figures that are not sums, such as Profiling, hold for the whole time since s
+	out := next // figures that are not sums, such as Profiling, cover all the time since s
 	out.At = at
-	out.GCPauses, out.GCPauseMax = nil, 0 // next contains them
+	out.GCPauses, out.GCPauseMax = nil, 0 // next counts them
 	out.SystemCPU, out.Delay = mid(s.SystemCPU, next.SystemCPU), mid(s.Delay, next.Delay)
 	out.CPU, out.GCPause, out.GCCPU = mid(s.CPU, next.CPU), mid(s.GCPause, next.GCPause), mid(s.GCCPU, next.GCCPU)
 	out.MutexWait = mid(s.MutexWait, next.MutexWait)
@@ -52,7 +52,7 @@ func (s sample) followedBy(next sample) sample {
 	return out
 }
 
-// server fills in the agent's figures for the window between two samples.
+// server fills in the agent's figures for the window between s and next.
 func (s sample) server(next sample, out *record.Server) {
 	per := func(before, after float64) float64 { return usage.Rate(before, after, s.At, next.At) }
 	out.AgentSeen = true
@@ -70,10 +70,10 @@ func (s sample) server(next sample, out *record.Server) {
 }
 
 const (
-	// maxSampleLine bounds one line of the stream, in bytes: a sample takes half a kilobyte, a
-	// gauge some tens of bytes.
+	// maxSampleLine is the maximum length of a line of the stream, in bytes. A sample takes half a
+	// kilobyte, and each gauge some tens of bytes more.
 	maxSampleLine = 64 << 10
-	// maxGauges bounds the gauges that are kept of one sample.
+	// maxGauges is the maximum number of gauges kept from a sample.
 	maxGauges = 128
 )
 
@@ -104,7 +104,8 @@ func parseSample(line []byte) (sample, error) {
 	return s, nil
 }
 
-// Pauses are counted in buckets, eight per doubling of the length: 9% wide, from 1 us to 16 s.
+// Pauses are counted in buckets, eight per doubling of the length: each is 9% wide, and together
+// they cover 1 us to 16 s.
 const (
 	pausesPerOctave = 8
 	pauseBuckets    = 24*pausesPerOctave + 1
@@ -114,8 +115,8 @@ const (
 // pauses counts pauses by length.
 type pauses [pauseBuckets]uint64
 
-// with returns the sum of p and a sample's pauses. It changes neither; a nil p is empty. If an
-// agent does not report all pauses, the longest counts.
+// with returns the sum of p and a sample's pauses. It changes neither; a nil p is empty. Of an
+// agent that does not report all pauses, with counts the longest.
 func (p *pauses) with(s sample) *pauses {
 	if s.pauses == nil && len(s.GCPauses) == 0 && s.GCPauseMax <= 0 {
 		return p
@@ -139,12 +140,12 @@ func (p *pauses) with(s sample) *pauses {
 	return sum
 }
 
-// maxPauses bounds each bucket, so that totals cannot overflow whatever the stream contains.
+// maxPauses is the maximum count of a bucket: totals cannot overflow, whatever the stream contains.
 const maxPauses = 1 << 32
 
 func (p *pauses) add(bucket int, n uint64) { p[bucket] = min(p[bucket]+min(n, maxPauses), maxPauses) }
 
-// buckets lists the buckets that are not empty, shortest first.
+// buckets lists the non-empty buckets, shortest pauses first.
 func (p *pauses) buckets() []record.PauseBucket {
 	if p == nil {
 		return nil
@@ -158,7 +159,7 @@ func (p *pauses) buckets() []record.PauseBucket {
 	return out
 }
 
-// pauseBound returns the longest pause, in s, that a bucket counts.
+// pauseBound returns the upper bound of a bucket, in s.
 func pauseBound(bucket int) float64 {
 	return shortestPause * math.Exp2(float64(bucket)/pausesPerOctave)
 }
@@ -167,8 +168,8 @@ func pauseBucket(seconds float64) int {
 	return max(0, min(pauseBuckets-1, int(math.Ceil(math.Log2(seconds/shortestPause)*pausesPerOctave))))
 }
 
-// quantile returns the upper end of the bucket that contains the quantile, in s; 0 if there is
-// none.
+// quantile returns the upper bound, in s, of the bucket that contains the quantile; 0: there were
+// no pauses.
 func (p *pauses) quantile(q float64) float64 {
 	if p == nil {
 		return 0

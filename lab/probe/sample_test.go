@@ -29,7 +29,7 @@ func TestServerOfTwoSamples(t *testing.T) {
 	if g, w := fmt.Sprintf("%.6f", flat(got)), fmt.Sprintf("%.6f", flat(want)); g != w {
 		t.Errorf("got  %s\nwant %s", g, w)
 	}
-	// the target was started again
+	// the target was restarted
 	a.server(sample{Sample: agent.Sample{At: 11 * window, CPU: 0.1}}, &got)
 	if got.CPU != 0 || got.Delay != 0 || got.Allocs != 0 || got.GCPauseMs != 0 || got.GCCPU != 0 {
 		t.Errorf("sums that fell gave %+v", got)
@@ -86,7 +86,7 @@ func TestSpanOfSamplesHasTheExtremes(t *testing.T) {
 	}
 }
 
-// Every pause that the agent reports counts once, also if samples were missed and filled in.
+// Every pause that the agent reports counts once, even if samples were missed and filled in.
 func TestPausesOfASpan(t *testing.T) {
 	var tl timeline[sample]
 	add := func(k int64, pauses ...agent.Pauses) {
@@ -97,7 +97,7 @@ func TestPausesOfASpan(t *testing.T) {
 		tl.add(s)
 	}
 	short, long := agent.Pauses{UpTo: 0.001, Count: 98}, agent.Pauses{UpTo: 0.050, Count: 2}
-	add(10, agent.Pauses{UpTo: 0.5, Count: 1000}) // of before the span
+	add(10, agent.Pauses{UpTo: 0.5, Count: 1000}) // before the span
 	add(11, short)
 	add(15, long) // three samples were missed
 	add(16)
@@ -121,7 +121,7 @@ func TestPausesOfASpan(t *testing.T) {
 	}
 }
 
-// A stream that lies about its pauses still gives figures.
+// Absurd pauses in a stream still give figures.
 func TestPausesAreBounded(t *testing.T) {
 	var p *pauses
 	lie := sample{Sample: agent.Sample{GCPauses: []agent.Pauses{{UpTo: 1e300, Count: math.MaxUint64}, {UpTo: 0, Count: math.MaxUint64}}}}
@@ -135,7 +135,7 @@ func TestPausesAreBounded(t *testing.T) {
 	}
 }
 
-// A pause is in its bucket: the quantile is not below it and at most 9% above.
+// A quantile is not below the pause that it stands for, and at most 9% above it.
 func TestPauseBuckets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seconds := math.Pow(10, rapid.Float64Range(-6, 1.2).Draw(t, "exponent"))
@@ -185,8 +185,7 @@ func TestReadSamplesPassesOverNoise(t *testing.T) {
 	}
 }
 
-// Whatever comes down the stream, what is taken from it can enter a timeline and comes out as
-// figures.
+// Samples read from any stream fit into a timeline, and give valid figures.
 func FuzzReadSamples(f *testing.F) {
 	f.Add([]byte("{\"t_ns\":100000000,\"cpu_s\":1,\"gauges\":{\"a\":-5}}\n{\"t_ns\":200000000,\"cpu_s\":2,\"gc_pause_max_s\":1e300}\n"))
 	f.Add([]byte("{\"t_ns\":100000000}\n{\"t_ns\":200000000,\"gc_pauses\":[{\"up_to_s\":1e-9,\"count\":18446744073709551615},{\"up_to_s\":0.1,\"count\":0}]}\n"))

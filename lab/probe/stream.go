@@ -11,10 +11,10 @@ import (
 	"dyno/agent/monotonic"
 )
 
-// streamAgain is the pause before a broken stream is opened again.
+// streamAgain is the delay before the probe opens a broken stream again.
 const streamAgain = 500 * time.Millisecond
 
-// follow reads the agent's stream until ctx is done; it opens the stream again when it breaks.
+// follow reads the agent's stream until ctx is done. When the stream breaks, it opens it again.
 func (w *Watcher) follow(ctx context.Context) {
 	again := time.NewTimer(0)
 	defer again.Stop()
@@ -30,8 +30,8 @@ func (w *Watcher) follow(ctx context.Context) {
 	}
 }
 
-// stream reads the stream once, to its end. The reason of the end does not matter: either the
-// stream opens again, or the windows show that no agent was seen.
+// stream reads the stream once, to its end. The reason for the end does not matter: either follow
+// opens the stream again, or the windows show that the agent was not seen.
 func (w *Watcher) stream(ctx context.Context) {
 	resp, err := w.client.Get(ctx, agent.PathSamples)
 	if err != nil {
@@ -51,19 +51,19 @@ func (w *Watcher) stream(ctx context.Context) {
 		}
 		s.At += offset
 		if s.At > now+clockTolerance || s.At < now-clockTolerance {
-			return // the timeline only moves forward: one time in the future would exclude all others
+			return // the timeline only moves forward: one sample from the future would exclude all later ones
 		}
 		w.update(func() { w.samples.add(s) })
 	})
 }
 
 // clockTolerance is the maximum difference, in ns, between a sample's time and its arrival. A
-// clock that differs more belongs to another machine.
+// larger difference means that the clock is another machine's.
 const clockTolerance = int64(5 * time.Second)
 
-// clockOffset returns the offset to add to the times of an agent whose first sample arrived now.
-// Another machine's clock cannot be read from here, so its samples count as taken when they
-// arrive.
+// clockOffset returns the offset to add to the times of an agent's samples. at is the time of its
+// first sample, and now when that arrived. The probe cannot read another machine's clock, so that
+// machine's samples count as taken when they arrive.
 func clockOffset(at, now int64) int64 {
 	if d := now - at; d > clockTolerance || d < -clockTolerance {
 		return d
@@ -71,8 +71,8 @@ func clockOffset(at, now int64) int64 {
 	return 0
 }
 
-// readSamples passes on the samples of a stream until it ends, or until a line is too long. It
-// skips invalid lines.
+// readSamples passes the samples of a stream to take, until the stream ends or a line is too long.
+// It skips invalid lines.
 func readSamples(r io.Reader, take func(sample)) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxSampleLine)

@@ -2,38 +2,39 @@ package probe
 
 import "iter"
 
-// moment is an entry of a timeline: sums that grow, and extremes since the previous moment.
+// moment is an entry of a timeline. It holds sums that grow, and extremes since the previous
+// moment.
 type moment[T any] interface {
-	when() int64                 // ns, monotonic; 0: nothing was recorded at this boundary
-	between(next T, at int64) T  // an instant between the two, the sums by linear interpolation
+	when() int64                 // ns, monotonic; 0: there is no moment at this boundary
+	between(next T, at int64) T  // the moment at an instant between the two, with linearly interpolated sums
 	followedBy(next T) (union T) // next, with the extremes of both
 }
 
 const (
 	recentMoments = 3000 // full resolution for 5 minutes
-	maxFilled     = 10   // boundaries: a longer gap than 1 s stays a gap
-	pastStep      = 100  // boundaries per moment of the past at first: 10 s
-	maxPast       = 4096 // when there are more, pairs are merged: 11 hours at 10 s, 22 hours at 20 s, ...
+	maxFilled     = 10   // boundaries: a gap longer than 1 s is not filled in
+	pastStep      = 100  // initial number of boundaries per moment of the past: 10 s
+	maxPast       = 4096 // when past has as many, pairs are merged: 11 hours at 10 s, 22 hours at 20 s, ...
 )
 
-// timeline keeps the moments at the boundaries between windows: each of the last minutes, and
-// before that one for every step boundaries, so that a run of any length takes bounded memory.
-// Moments must be added in the order of their time. The zero timeline is empty.
+// timeline keeps the moments at the boundaries between windows: every one of the last 5 minutes,
+// and one per step boundaries of the time before. So a run of any length takes bounded memory.
+// Moments must be added in the order of their times. The zero timeline is empty.
 type timeline[T moment[T]] struct {
-	recent []T   // ring: boundary k is at k modulo its length
-	first  int64 // boundaries from first to before next are in recent
+	recent []T   // ring buffer: boundary k is at index k modulo its length
+	first  int64 // recent holds the boundaries from first to next-1
 	next   int64
 
-	past    []T // older, oldest first
+	past    []T // the moments before recent, oldest first
 	step    int // boundaries per moment of past; 0: pastStep
-	pending T   // older than recent, not yet in past
+	pending T   // merged moments that are older than recent, and not yet in past
 	inPend  int
 }
 
-// boundary returns the number of the boundary that is nearest to an instant.
+// boundary returns the number of the boundary nearest to an instant.
 func boundary(at int64) int64 { return (at + window/2) / window }
 
-// add adds a moment and fills in the few boundaries that were missed before it.
+// add adds a moment. If few boundaries before it were missed, add fills them in.
 func (t *timeline[T]) add(m T) {
 	k := boundary(m.when())
 	if t.recent == nil {
@@ -41,7 +42,7 @@ func (t *timeline[T]) add(m T) {
 		t.first, t.next = k, k
 	}
 	if k < t.next {
-		return // a second one for the same boundary
+		return // this boundary already has a moment, or was passed
 	}
 	if k-t.next >= recentMoments {
 		for t.first < t.next {
@@ -108,8 +109,8 @@ func join[T moment[T]](a, b T) T {
 	return a.followedBy(b)
 }
 
-// at returns the moment at a boundary; false if there is none, or none at full resolution any
-// more.
+// at returns the moment at a boundary; false: there is none, or it is no longer kept at full
+// resolution.
 func (t *timeline[T]) at(k int64) (T, bool) {
 	var none T
 	if k < t.first || k >= t.next {
@@ -119,7 +120,7 @@ func (t *timeline[T]) at(k int64) (T, bool) {
 	return m, m.when() != 0
 }
 
-// passed reports whether boundary k can no longer be recorded.
+// passed reports whether it is too late to add a moment at boundary k.
 func (t *timeline[T]) passed(k int64) bool { return t.next > k }
 
 // all iterates over all moments, oldest first.
@@ -141,9 +142,9 @@ func (t *timeline[T]) all() iter.Seq[T] {
 	}
 }
 
-// span returns the moments at two instants; the second has the extremes of the time between them.
-// Where the past is too coarse, sums are interpolated, and the extremes cover up to one step
-// more. It is false if fewer than two moments are known there.
+// span returns the moments at two instants; last has the extremes of the time between them. Where
+// the past is too coarse, span interpolates the sums, and the extremes cover up to one step more.
+// ok is false if fewer than two moments are known there.
 func (t *timeline[T]) span(from, to int64) (first, last T, ok bool) {
 	var before T
 	kFrom, kTo := boundary(from), boundary(to)

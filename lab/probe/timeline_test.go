@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// steady is a reading of a target that uses CPU at a rate and holds as many bytes as boundaries
-// passed.
+// steady returns the reading at boundary k of a target that uses a constant number of cores, and
+// whose memory is k bytes.
 func steady(k int64, cores float64) reading {
 	return reading{usage.Reading{At: k * window, CPU: float64(k*window) / 1e9 * cores, RSS: k}}
 }
@@ -66,7 +66,7 @@ func TestTimelineFillsShortGaps(t *testing.T) {
 	}
 }
 
-// Days fit into bounded memory, and a span of them still has the right sums and extremes.
+// A run of days takes bounded memory, and its spans still have the right sums and extremes.
 func TestTimelineOfDays(t *testing.T) {
 	var tl timeline[reading]
 	const total = int64(3 * 24 * 3600 * 10)
@@ -102,8 +102,8 @@ func TestTimelineOfDays(t *testing.T) {
 	}
 }
 
-// A span never invents: its sums are those of the instants asked for, whatever was missed, as long
-// as the sums grow evenly. (At most 100 readings of 25 boundaries each: all of them in full.)
+// If sums grow evenly, those of a span are right at its two instants, whichever readings were
+// missed. (At most 100 readings, up to 25 boundaries apart: all are kept at full resolution.)
 func TestSpanInterpolates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var tl timeline[reading]

@@ -9,8 +9,8 @@ import (
 	"dyno/lab/record"
 )
 
-// Server returns the target's view of the window that begins at start (ns, monotonic). It waits
-// up to wait for missing readings, then uses those it has; nil: there are none.
+// Server returns the target's view of the window that begins at start (ns, monotonic). It waits up
+// to wait for missing readings, and then uses those that there are; nil: there are none.
 func (w *Watcher) Server(start int64, wait time.Duration) *record.Server {
 	k := boundary(start)
 	patience := time.NewTimer(wait)
@@ -54,10 +54,10 @@ func (w *Watcher) view(k int64) (s *record.Server, complete bool) {
 	return s, complete
 }
 
-// System returns what the machine and the target used between two instants (ns, monotonic). Without
-// the target's process or agent it is not Seen, since the target's work would count as that of
-// other processes. A target that is known by its agent alone is Elsewhere if that agent's clock is
-// not this machine's.
+// System returns what the machine and the target used between two instants (ns, monotonic). Seen is
+// false if neither the target's process nor its agent can be read, since the target's work would
+// then count as that of other processes. Elsewhere is true if only the agent can be read and its
+// clock is not this machine's.
 func (w *Watcher) System(from, to int64) record.System {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,7 +96,8 @@ func (w *Watcher) System(from, to int64) record.System {
 	if w.sees.PressureIO {
 		out.PressureIO = min(1, per(a.PressureIO, b.PressureIO))
 	}
-	// The two sums come from different clocks, one of which counts hundredths of a second.
+	// The two sums come from different clocks, and the kernel's part is counted in hundredths of a
+	// second.
 	out.TargetSystem = min(out.TargetSystem, out.TargetCPU)
 	out.Switches, out.Preempted = per(a.Halts.Waits, b.Halts.Waits), per(a.Halts.Preemptions, b.Halts.Preemptions)
 	out.BlockedIO = per(a.Halts.Blocked, b.Halts.Blocked)
@@ -106,9 +107,9 @@ func (w *Watcher) System(from, to int64) record.System {
 	return out
 }
 
-// Totals returns the resources that the target used between two instants (ns, monotonic), in
-// which it answered the given number of requests; nil: it was not observed. Lengths of GC pauses
-// come in buckets and count at their upper end: the p99 is up to 40% too high.
+// Totals returns the resources that the target used between two instants (ns, monotonic), in which
+// it answered the given number of requests; nil: it was not observed. The agent and the timeline
+// count GC pauses in buckets, at the upper bound: the p99 is up to 40% too high.
 func (w *Watcher) Totals(from, to int64, requests int64) *record.ServerTotals {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,8 +11,9 @@ import (
 	"dyno/lab/record"
 )
 
-// fakeWatcher is a Watcher that has seen 100 boundaries of a steady target: 0.8 cores, 0.1 s/s of
-// delay, on a machine of which dependencies use 0.2, the lab 0.3, others 0.4 (0.1 of it steal).
+// fakeWatcher returns a Watcher with readings at 101 boundaries. The target steadily uses 0.8 cores
+// and waits 0.1 s/s for a CPU. Of the machine, dependencies use 0.2 cores, the lab 0.3, others 0.4
+// (0.1 of it steal).
 func fakeWatcher(target, withAgent bool) *Watcher {
 	w := &Watcher{changed: make(chan struct{}), sees: usage.Seen{Target: target, Machine: true, PressureCPU: true, PressureIO: true}}
 	for k := int64(1000); k <= 1100; k++ {
@@ -80,7 +81,7 @@ func TestServer(t *testing.T) {
 func TestServerWaits(t *testing.T) {
 	w := fakeWatcher(true, true)
 	w.streaming = true
-	const k = 1100 // its end has not been seen
+	const k = 1100 // the reading at its end is missing
 	got := make(chan *record.Server)
 	go func() { got <- w.Server(k*window, time.Hour) }()
 	w.update(func() {

@@ -1,14 +1,14 @@
-// Package exectrace summarizes an execution trace of the Go runtime, as served by
-// /debug/pprof/trace: where goroutines spent their time, what they waited for and which goroutine
-// woke them. It reads traces of Go 1.22 and later, and most older ones.
+// Package exectrace summarizes an execution trace of the Go runtime, as /debug/pprof/trace serves
+// it: where goroutines spent their time, what they waited for, and which goroutine woke them. It
+// reads traces of Go 1.22 and later, and most older ones.
 //
-// It is not for taking traces (profiling) and not for judging them (diagnose). It leaves out the
-// goroutines of the observer: the runtime's tracer, the handlers of net/http/pprof and those of
-// the agent. A goroutine belongs to the observer if the tracer started it, or if one of its
-// stacks goes through such a handler; its waits before that was seen still count.
+// It is not for taking traces (profiling), nor for judging them (diagnose). It leaves out the
+// goroutines of the observer: those of the runtime's tracer, of the handlers of net/http/pprof and
+// of the handlers of the agent. A goroutine belongs to the observer if the tracer started it, or if
+// one of its stacks contains such a handler; waits before the first such stack still count.
 //
-// Memory is bounded, apart from the second of the trace that the reader holds: by limits on the
-// number of distinct goroutines, stacks and places of waiting (limits.go). It starts no
+// Memory is bounded by limits on the number of distinct goroutines, stacks and places of waiting
+// (limits.go), except for the second of the trace that the reader holds. The package starts no
 // goroutines.
 package exectrace
 
@@ -23,14 +23,14 @@ import (
 	"dyno/lab/record"
 )
 
-// Summarise reads a trace to its end. It sums up a trace that breaks off as far as it has whole
-// generations (the runtime completes one per second, and one when tracing ends); if it has none,
+// Summarise reads a trace to its end. Of a trace that breaks off, it summarizes the whole
+// generations (the runtime completes one per second, and one when tracing ends); if there is none,
 // the error says why.
 func Summarise(r io.Reader) (*record.Trace, error) {
 	s := newSummary()
 	err := s.read(r)
 	switch {
-	case err != nil && s.syncs < 2: // a generation is between two
+	case err != nil && s.syncs < 2: // a whole generation lies between two of them
 		return nil, fmt.Errorf("the execution trace cannot be read, or breaks off before its first whole part: %w", err)
 	case s.now <= s.start:
 		return nil, errors.New("the execution trace is empty")
@@ -55,7 +55,7 @@ func (s *summary) read(r io.Reader) error {
 	}
 }
 
-// event is what is used of one.
+// event is an event of a trace, with its decoded details.
 type event struct {
 	trace.Event
 	transition trace.StateTransition // of EventStateTransition
@@ -63,9 +63,9 @@ type event struct {
 	procs      int                   // GOMAXPROCS, if the EventMetric contains it; else 0
 }
 
-// The reader of traces is made for the runtime's own output. Other input may make it panic, and
-// this input comes from another process: so open and next, the only callers of the decoder, turn
-// its panics into errors.
+// open and next are the only callers of the trace decoder, and turn its panics into errors. The
+// decoder is made for the output of the runtime in the same program, and other input may make it
+// panic; this input comes from another process.
 func open(r io.Reader) (in *trace.Reader, err error) {
 	defer recovered(&err)
 	return trace.NewReader(r)

@@ -11,7 +11,7 @@ import (
 	xtrace "golang.org/x/exp/trace"
 )
 
-// twoParts is a trace of two whole generations.
+// twoParts returns a trace of two whole generations.
 func twoParts(t testing.TB) []byte {
 	recorder := trace.NewFlightRecorder(trace.FlightRecorderConfig{})
 	if err := recorder.Start(); err != nil {
@@ -20,7 +20,7 @@ func twoParts(t testing.TB) []byte {
 	return traced(t, func() {
 		for n := range 3 {
 			if n == 1 {
-				recorder.WriteTo(io.Discard) // which ends a generation, for both that listen
+				recorder.WriteTo(io.Discard) // ends a generation of the trace, too
 				recorder.Stop()
 			}
 			nap()
@@ -59,7 +59,7 @@ func TestNoTrace(t *testing.T) {
 	}
 }
 
-// Whatever is read, it ends in a summary whose sums agree, or in an error.
+// Any input gives a consistent summary, or an error.
 func FuzzSummarise(f *testing.F) {
 	f.Add(traced(f, nap))
 	f.Add(twoParts(f))
@@ -72,7 +72,7 @@ func FuzzSummarise(f *testing.F) {
 	})
 }
 
-// BenchmarkSummarise reports the events that are summarized per second.
+// BenchmarkSummarise reports the number of events that are summarized per second.
 func BenchmarkSummarise(b *testing.B) {
 	raw := traced(b, func() {
 		var all sync.WaitGroup

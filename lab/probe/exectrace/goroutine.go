@@ -10,7 +10,7 @@ import (
 	"dyno/lab/record"
 )
 
-// spent is time by state of the goroutine.
+// spent is the time of goroutines by state.
 type spent struct {
 	running, runnable, waiting, syscall time.Duration
 }
@@ -22,10 +22,11 @@ func (s *spent) add(more spent) {
 	s.syscall += more.syscall
 }
 
-// busy returns the time in which the goroutine worked, in the kernel too.
+// busy returns the time in which the goroutine worked, including short system calls and those that
+// blocked.
 func (s *spent) busy() time.Duration { return s.running + s.syscall }
 
-// goroutine is one goroutine, until it ends or the trace does.
+// goroutine is a goroutine that has not ended.
 type goroutine struct {
 	spent
 	entry *entry // nil: not known yet
@@ -33,28 +34,28 @@ type goroutine struct {
 
 	state  trace.GoState
 	since  trace.Time
-	before bool   // it was in that state when the trace began
-	reason string // reason of the wait
-	stack  *stack // place where the wait or the system call began; nil: not known
+	before bool   // it has been in that state since before the trace began
+	reason string // reason of a wait
+	stack  *stack // where the wait or the system call began; nil: not known
 
-	hidden *wait // the wait in progress when the trace began, at an unknown place
+	hidden *wait // the wait that was in progress when the trace began, if its place was not known
 
-	last      *stack // place where it last gave up its processor
-	preempted *stack // the same, without waiting
+	last      *stack // where it last gave up its processor
+	preempted *stack // where it last gave up its processor while it could have run on
 	met       []*place
 }
 
-// entry is the function that goroutines were started with, with the sums over them.
+// entry is a function that goroutines were started with, and the sums over these goroutines.
 type entry struct {
 	spent
 	frame      record.Frame
 	goroutines int
 }
 
-// ofRuntime reports whether the goroutines are the runtime's own.
+// ofRuntime reports whether the goroutines belong to the runtime itself.
 func (e *entry) ofRuntime() bool { return strings.HasPrefix(e.frame.Function, "runtime.") }
 
-// meets reports whether the goroutine is at the place for the first time.
+// meets reports whether the goroutine is at the place for the first time, and remembers the place.
 func (g *goroutine) meets(p *place) bool {
 	if len(g.met) >= maxMet || slices.Contains(g.met, p) {
 		return false
@@ -63,7 +64,7 @@ func (g *goroutine) meets(p *place) bool {
 	return true
 }
 
-// enter begins a state. st is the goroutine's stack; nil: not known.
+// enter records the beginning of a state. st is the stack of the goroutine; nil: not known.
 func (g *goroutine) enter(to trace.GoState, st *stack, e event) {
 	g.state, g.since, g.before = to, e.Time(), false
 	g.reason, g.stack = e.transition.Reason, st
@@ -76,7 +77,8 @@ func (g *goroutine) enter(to trace.GoState, st *stack, e event) {
 	}
 }
 
-// saw stores what a stack of the goroutine shows about it.
+// saw records what a stack reveals about its goroutine: its entry function, and whether it belongs
+// to the observer.
 func (s *summary) saw(g *goroutine, st *stack) {
 	if st == nil {
 		return

@@ -6,29 +6,29 @@ import (
 	"dyno/lab/record"
 )
 
-// systemCall is the reason of waits in system calls; the other reasons are the runtime's.
+// systemCall is the reason of waits in system calls. All other reasons are those of the runtime.
 const systemCall = "system call"
 
-// spot identifies a place of waiting.
+// spot identifies a place.
 type spot struct {
 	reason string
 	stack  *stack
 	entry  *entry
 }
 
-// place is a place at which goroutines waited, with the sums over their waits.
+// place is a place in the code at which goroutines waited, and the sums over their waits.
 type place struct {
 	spot
 	waited     time.Duration
 	ended      int64
 	goroutines int
 
-	byRuntime int64 // waits that the runtime ended
+	byRuntime int64 // waits that the runtime or the observer ended
 	wakers    map[*goroutine]int64
-	sites     map[*stack]int64 // stacks of the wakers
+	sites     map[*stack]int64 // stacks of the wakers when they ended waits
 }
 
-// wait is one wait, or the part of it within the trace.
+// wait is a wait of one goroutine, or the part of it within the trace.
 type wait struct {
 	spot
 	lasted time.Duration
@@ -70,14 +70,14 @@ func (s *summary) enter(g *goroutine, w wait) {
 	count(p.sites, w.site)
 }
 
-// count counts a key in a map that does not grow beyond maxWakers.
+// count increments the count of a key in a map that does not grow beyond maxWakers.
 func count[K comparable](m map[K]int64, key K) {
 	if _, known := m[key]; known || len(m) < maxWakers {
 		m[key]++
 	}
 }
 
-// most returns the key that was counted most. better decides between equals.
+// most returns the key with the highest count. Of several, it returns the better one.
 func most[K comparable](m map[K]int64, better func(a, b K) bool) (key K, n int64) {
 	for k, c := range m {
 		if c > n || c == n && better(k, key) {
@@ -87,7 +87,7 @@ func most[K comparable](m map[K]int64, better func(a, b K) bool) (key K, n int64
 	return key, n
 }
 
-// record returns the recorded form of the place. total is the length of the trace.
+// record returns the place in the form of the run record. total is the length of the trace.
 func (p *place) record(total time.Duration) record.Wait {
 	w := record.Wait{
 		Reason: p.reason, Stack: p.stack.frames(), Entry: p.entry.frame,

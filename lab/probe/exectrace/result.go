@@ -9,7 +9,7 @@ import (
 	"dyno/lab/record"
 )
 
-// result ends the trace and returns the sums.
+// result ends the states of all goroutines and returns the sums.
 func (s *summary) result() *record.Trace {
 	s.stopped.end(s.now)
 	s.marked.end(s.now)
@@ -55,7 +55,7 @@ func (s *summary) groups() []record.Group {
 	return out[:min(len(out), maxShown)]
 }
 
-// waits returns the longest waits, and the seconds of the others.
+// waits returns the places with the longest waits, and the seconds waited at all others.
 func (s *summary) waits() (shown []record.Wait, rest float64) {
 	var all []*place
 	for _, p := range s.places {

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// traced traces a situation.
+// traced returns an execution trace of a situation.
 func traced(t testing.TB, situation func()) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -48,7 +48,7 @@ func summarised(t testing.TB, raw []byte) *record.Trace {
 	return s
 }
 
-// waitedFor is how long goroutines waited, by groups and by places.
+// waitedFor returns how long goroutines waited in total, by groups and by places.
 func waitedFor(s *record.Trace) (groups, places float64) {
 	for _, g := range s.Groups {
 		groups += g.Waiting + g.Syscall
@@ -59,7 +59,7 @@ func waitedFor(s *record.Trace) (groups, places float64) {
 	return groups, places + s.Rest
 }
 
-// consistent holds for every summary.
+// consistent checks what must be true of every summary.
 func consistent(t testing.TB, s *record.Trace) {
 	t.Helper()
 	running := 0.0
@@ -74,7 +74,7 @@ func consistent(t testing.TB, s *record.Trace) {
 	if len(s.Groups) < maxShown && math.Abs(running-s.Running) > 1e-6*(1+running) {
 		t.Errorf("groups ran %v s, all %v s", running, s.Running)
 	}
-	// A goroutine may be recognised as the observer's after it has waited elsewhere.
+	// A goroutine may turn out to be an observer only after waits that already count.
 	if waiting, waited := waitedFor(s); waiting > waited+1e-6*(1+waited) {
 		t.Errorf("groups waited %v s, at all places %v s", waiting, waited)
 	}
@@ -83,7 +83,7 @@ func consistent(t testing.TB, s *record.Trace) {
 	}
 }
 
-// await waits until n goroutines that are in a function are in a state, as in "chan send".
+// await waits until n goroutines are in a function and in a state, such as "chan send".
 func await(t testing.TB, n int, state, function string) {
 	t.Helper()
 	stacks := make([]byte, 1<<20)
@@ -108,7 +108,7 @@ func has(stack []record.Frame, function string) bool {
 	return slices.ContainsFunc(stack, func(f record.Frame) bool { return strings.HasSuffix(f.Function, function) })
 }
 
-// waitIn finds the one place of waiting that has a function on its stack.
+// waitIn returns the only place of waiting that has a function on its stack.
 func waitIn(t *testing.T, s *record.Trace, reason, function string) record.Wait {
 	t.Helper()
 	var found []record.Wait
@@ -148,7 +148,7 @@ func TestMutex(t *testing.T) {
 			all.Go(func() { lockAndWork(&mu) })
 		}
 		await(t, 3, "sync.Mutex.Lock", "exectrace.lockAndWork")
-		mu.Unlock() // each wakes the next
+		mu.Unlock() // each goroutine wakes the next
 		all.Wait()
 	}))
 	w := waitIn(t, s, "sync", "exectrace.lockAndWork")
@@ -199,7 +199,7 @@ func TestOneConsumer(t *testing.T) {
 	}
 }
 
-// Time in which the waker was ready without a processor is part of its being busy.
+// The time in which a waker was runnable counts as busy.
 func TestReadyWaker(t *testing.T) {
 	often := &goroutine{spent: spent{running: 3 * time.Second, runnable: 2 * time.Second, syscall: time.Second, waiting: 4 * time.Second}}
 	seldom := &goroutine{spent: spent{running: 10 * time.Second}}
@@ -273,7 +273,7 @@ func TestBusiest(t *testing.T) {
 
 func idle(c <-chan struct{}) { <-c }
 
-// What was waiting before the trace and after it shows with its stack and for the whole time.
+// A goroutine that waits during the whole trace shows with its stack and for the whole time.
 func TestWaitingThroughout(t *testing.T) {
 	c := make(chan struct{})
 	var all sync.WaitGroup
@@ -290,7 +290,7 @@ func TestWaitingThroughout(t *testing.T) {
 	}
 }
 
-// Of a wait that had begun before, the end is seen but not the place.
+// Of a wait that began before the trace and ended in it, the trace has the end but not the place.
 func TestWaitingBefore(t *testing.T) {
 	c := make(chan struct{})
 	var all sync.WaitGroup
@@ -318,7 +318,7 @@ func TestGC(t *testing.T) {
 	}
 }
 
-// A trace that was requested over HTTP does not show the handler that served it.
+// A trace requested over HTTP does not show the handler that served it.
 func TestObserversAreLeftOut(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(pprof.Trace))
 	defer server.Close()

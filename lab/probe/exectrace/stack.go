@@ -10,26 +10,26 @@ import (
 	"dyno/lab/record"
 )
 
-// stack is a call stack, shared by all events that have it.
+// stack is a call stack. All events with the same stack share it.
 type stack struct {
 	handle trace.Stack
-	entry  record.Frame // its outermost function; empty: unknown, for example too deep to be recorded whole
+	entry  record.Frame // its outermost function; empty: unknown, for example in a stack that is recorded in part
 	own    bool         // it belongs to the observer
-	asleep bool         // the runtime put the thread to sleep here, which looks like a system call
+	asleep bool         // the goroutine sleeps here inside the runtime, which the trace shows as a system call
 }
 
-// deepest is the number of frames of a stack that the runtime records.
+// deepest is the maximum number of frames of a stack that the runtime records.
 const deepest = 128
 
-// stacks identifies stacks: within a generation by their handles, across generations by functions
-// and lines.
+// stacks has each distinct stack once. Stacks are equal within a generation if their handles are,
+// and across generations if their functions and lines are.
 type stacks struct {
 	byHandle map[trace.Stack]*stack
 	byLines  map[string]*stack
 	key      []byte
 }
 
-// of returns the stack of a handle; nil: there is none.
+// of returns the stack of a handle; nil: the event has no stack, or there are too many stacks.
 func (s *stacks) of(handle trace.Stack) *stack {
 	if handle == trace.NoStack {
 		return nil
@@ -65,7 +65,7 @@ func newStack(handle trace.Stack) *stack {
 	depth, last, inner := 0, trace.StackFrame{}, trace.StackFrame{}
 	for f := range handle.Frames() {
 		if depth == 0 {
-			s.asleep = f.Func == "runtime.notetsleepg" // where the goroutine that receives signals waits
+			s.asleep = f.Func == "runtime.notetsleepg" // where the goroutine of os/signal waits for signals
 		}
 		depth++
 		last, inner = f, last
@@ -82,21 +82,22 @@ func newStack(handle trace.Stack) *stack {
 	return s
 }
 
-// starters start goroutines for all sorts of code. Such goroutines are named by the function that
-// they call.
+// starters are outermost functions of libraries that run a function of their caller in a goroutine.
+// Such a goroutine gets the name of that function.
 var starters = []string{
 	"sync.(*WaitGroup).Go.func1",
 	"golang.org/x/sync/errgroup.(*Group).Go.func1",
 	"golang.org/x/sync/errgroup.(*Group).TryGo.func1",
 }
 
-// observes reports whether a function serves observers of the process.
+// observes reports whether a function is part of a debug handler.
 func observes(function string) bool {
 	return strings.HasPrefix(function, "net/http/pprof.") || strings.HasPrefix(function, "dyno/agent.")
 }
 
-// traces reports whether a goroutine that was started with the function works for the tracer.
-// Package runtime/trace on a stack is no sign of that: it is below every annotated region.
+// traces reports whether a goroutine that was started with the function works for the tracer. A
+// function of runtime/trace further up the stack does not show that: every annotated region has
+// one.
 func traces(entry string) bool {
 	return strings.HasPrefix(entry, "runtime/trace.") ||
 		strings.HasPrefix(entry, "runtime.(*traceAdvancerState)") || strings.HasPrefix(entry, "runtime.traceStartReadCPU")
@@ -106,7 +107,7 @@ func frame(f trace.StackFrame) record.Frame {
 	return record.Frame{Function: f.Func, File: f.File, Line: int(f.Line)}
 }
 
-// frames returns the recorded form of the stack.
+// frames returns the stack in the form of the run record.
 func (s *stack) frames() []record.Frame {
 	if s == nil {
 		return nil

@@ -9,15 +9,15 @@ import (
 	"dyno/lab/record"
 )
 
-// summary is the state of reading a trace.
+// summary is the state while a trace is read.
 type summary struct {
-	syncs           int // beginnings of generations, and the end
+	syncs           int // EventSync events: one per begin of a generation, and one at the end
 	start, gen, now trace.Time
 	procs           int
 	stopped, marked period
 
 	live      map[trace.GoID]*goroutine
-	uncounted int // goroutines beyond maxGoroutines
+	uncounted int // number of goroutines beyond maxGoroutines
 	stacks    stacks
 	entries   map[string]*entry
 	places    map[spot]*place
@@ -25,7 +25,7 @@ type summary struct {
 	// Sums over the goroutines that have ended.
 	goroutines int
 	total      spent
-	rest       time.Duration // time waited beyond maxPlaces
+	rest       time.Duration // waited at places beyond maxPlaces
 	busiest    *goroutine
 }
 
@@ -38,7 +38,7 @@ func newSummary() *summary {
 	}
 }
 
-// period sums the time in which something was in progress.
+// period sums the time during which an activity was in progress.
 type period struct {
 	open  bool
 	since trace.Time
@@ -58,7 +58,8 @@ func (p *period) end(at trace.Time) {
 	}
 }
 
-// between returns a time that is never negative, whatever the trace contains.
+// between returns the time from one instant to another. It is never negative, whatever the trace
+// contains.
 func between(from, to trace.Time) time.Duration { return max(0, to.Sub(from)) }
 
 func (s *summary) take(e event) {
@@ -82,8 +83,8 @@ func (s *summary) take(e event) {
 	s.now = e.Time()
 }
 
-// span follows the GC. It ignores stops of the world for other reasons: tracing itself begins and
-// ends with one.
+// span follows the phases of the GC. It ignores stops of the world for other reasons: tracing
+// itself begins and ends with one.
 func (s *summary) span(e event) {
 	var p *period
 	switch {
@@ -119,7 +120,7 @@ func (s *summary) transition(e event) {
 	g := s.live[id]
 	switch {
 	case g == nil: // beyond maxGoroutines
-	case from == to: // repeated at the beginning of a generation, perhaps with a stack this time
+	case from == to: // the new generation repeats the state, perhaps with a stack this time
 		s.saw(g, st)
 		if g.stack == nil {
 			g.stack = st
@@ -135,8 +136,8 @@ func (s *summary) transition(e event) {
 	}
 }
 
-// appear adds a goroutine: a new one, whose stack is the function that it will start with, or one
-// that existed when the trace began and has been in the same state since.
+// appear adds a goroutine: either a new one, whose stack is the function that it will start with,
+// or one that existed before the trace and has been in the same state since.
 func (s *summary) appear(id trace.GoID, from, to trace.GoState, st *stack, at trace.Time) {
 	if len(s.live) >= maxGoroutines {
 		s.uncounted++
@@ -150,9 +151,9 @@ func (s *summary) appear(id trace.GoID, from, to trace.GoState, st *stack, at tr
 	s.live[id] = g
 }
 
-// leave accounts for the state that a goroutine has been in. The next state is Undetermined when
-// the trace ends. waker is the goroutine that ended a wait, nil: the runtime; site is the waker's
-// stack.
+// leave adds the time of the state that a goroutine leaves at an instant. to is the next state, and
+// GoUndetermined when the trace ends. waker is the goroutine that ended a wait (nil: the runtime),
+// and site its stack.
 func (s *summary) leave(g *goroutine, to trace.GoState, at trace.Time, waker *goroutine, site *stack) {
 	d := between(g.since, at)
 	w := wait{spot: spot{reason: g.reason, stack: g.stack}, lasted: d, ended: to != trace.GoUndetermined}
@@ -175,7 +176,8 @@ func (s *summary) leave(g *goroutine, to trace.GoState, at trace.Time, waker *go
 	}
 }
 
-// waited enters a wait of a goroutine, immediately if its place is known.
+// waited adds a wait to its place. It keeps a wait that began before the trace, at an unknown
+// place, until the goroutine is folded.
 func (s *summary) waited(g *goroutine, w wait) {
 	if w.stack == nil && g.before {
 		g.hidden = &w
@@ -184,7 +186,7 @@ func (s *summary) waited(g *goroutine, w wait) {
 	s.enter(g, w)
 }
 
-// fold adds a goroutine that has ended, or whose trace has, to the sums.
+// fold adds a goroutine to the sums, when it or the trace has ended.
 func (s *summary) fold(g *goroutine) {
 	if g.own {
 		return
@@ -199,8 +201,8 @@ func (s *summary) fold(g *goroutine) {
 	s.total.add(g.spent)
 	g.entry.goroutines++
 	g.entry.add(g.spent)
-	// A goroutine that was in a system call all the time may have been idle, like one that waits
-	// for a child.
+	// A goroutine that was in a system call during the whole trace may have been idle, for example
+	// waiting for a child process.
 	idle := g.before && g.state == trace.GoSyscall
 	if !g.entry.ofRuntime() && !idle && (s.busiest == nil || g.busy() > s.busiest.busy()) {
 		s.busiest = g

@@ -16,8 +16,8 @@ func sleepInKernel() {
 	}
 }
 
-// The kernel holds the goroutine for much longer than blockedAfter, whether its processor is taken
-// or not.
+// A system call of much more than blockedAfter counts, whether or not the runtime takes the
+// processor away.
 func TestSystemCall(t *testing.T) {
 	s := summarised(t, traced(t, func() {
 		var all sync.WaitGroup
@@ -35,11 +35,11 @@ func TestSystemCall(t *testing.T) {
 	}
 }
 
-// Every service has a goroutine that waits for signals; it is in no system call, though it seems to
-// be.
+// Every service has a goroutine that waits for signals. The trace shows it in a system call, but it
+// waits.
 func TestWaitingForSignals(t *testing.T) {
 	c := make(chan os.Signal, 1)
-	signal.Notify(c, syscall.SIGUSR1) // starts it, once for the process
+	signal.Notify(c, syscall.SIGUSR1) // starts the goroutine, once per process
 	defer signal.Stop(c)
 	await(t, 1, "syscall", "os/signal.signal_recv")
 	s := summarised(t, traced(t, nap))

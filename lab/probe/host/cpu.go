@@ -150,7 +150,7 @@ func numaBalancing(_ context.Context, h *host) Check {
 
 func perfEvents(_ context.Context, h *host) Check {
 	const means = "cache and TLB misses per request can be counted, where the processor shows its counters"
-	const ownProcesses = 2 // the highest level at which a process may count events of its own in user mode
+	const ownProcesses = 2 // highest level at which an unprivileged process may count events of its own in user mode
 	level, err := h.number("proc/sys/kernel/perf_event_paranoid")
 	if err != nil {
 		return unread(err, "without hardware counters, misses per request stay unknown")

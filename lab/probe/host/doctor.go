@@ -17,8 +17,8 @@ type Status string
 
 const (
 	OK   Status = "ok"
-	Warn Status = "warn" // measure, but consider it; also for figures that could not be read
-	Bad  Status = "bad"  // figures measured like this mislead
+	Warn Status = "warn" // figures are usable with care, or the property could not be read
+	Bad  Status = "bad"  // figures measured on this machine mislead
 )
 
 // Check is one examined property.
@@ -31,7 +31,7 @@ type Check struct {
 	OldFix string `json:"mend,omitempty"` // Fix under its first name
 }
 
-// host is the machine under examination. Tests replace every part of it.
+// host is the machine under examination. Tests replace all of it.
 type host struct {
 	files fs.FS // the root of the file system
 	cores int   // number of cores that this process may use
@@ -40,21 +40,21 @@ type host struct {
 	openFiles  func() (uint64, error)                // soft limit
 	realtime   func() error                          // nil: a thread may run at real-time priority
 	uring      func() error                          // nil: io_uring may be used
-	wakeups    func(context.Context) (wakeup, error) // sleeps some hundred times
-	selfCPU    func() (s float64, ok bool)           // CPU time this process has used
+	wakeups    func(context.Context) (wakeup, error) // sleeps a few hundred times
+	selfCPU    func() (s float64, ok bool)           // CPU time that this process has used
 	waitSecond func(context.Context) error
 	now        func() time.Time
 
 	holdLatency func() (release func(), held bool, why string) // holds the CPUs' wake-up latency at 0
 
-	seen    *watched // activity of the machine while it was watched; nil: not watched yet
+	seen    *watched // the machine's activity over a second; nil: not watched yet
 	seenErr error
 }
 
 // check is one row of the examination.
 type check struct {
 	name    string
-	setting bool // a setting or a limit: shown with results, and read in no time
+	setting bool // a setting or a limit: stored with results; reading it takes no time
 	look    func(context.Context, *host) Check
 }
 
@@ -84,8 +84,8 @@ var all = []check{
 	{"perf-events", true, perfEvents},
 }
 
-// Examine runs all checks. It takes about two seconds, during which it watches the neighbours; if
-// ctx ends first, the missing measurements say so.
+// Examine runs all checks. It takes one to two seconds, one of which it spends watching what other
+// processes use. If ctx ends first, the checks that need a measurement report that it is missing.
 func Examine(ctx context.Context) []Check { return examine(ctx, thisHost()) }
 
 func examine(ctx context.Context, h *host) []Check {
@@ -98,7 +98,8 @@ func examine(ctx context.Context, h *host) []Check {
 	return out
 }
 
-// Summary returns one line: whether the machine is fit to measure on, and the main objection.
+// Summary returns one line that says whether the machine is fit to measure on, and what the main
+// problem is.
 func Summary(checks []Check) string {
 	var bad, warned []string
 	for _, c := range checks {
@@ -122,8 +123,8 @@ func Summary(checks []Check) string {
 	return "Fit to measure."
 }
 
-// Settings returns the values of the checks of settings and limits, by name: they are stored with
-// a result to explain it later.
+// Settings returns the values of the checks of settings and limits, by name. The lab stores them
+// with a result, to explain it later.
 func Settings() map[string]string { return settings(thisHost()) }
 
 func settings(h *host) map[string]string {
@@ -136,7 +137,7 @@ func settings(h *host) map[string]string {
 	return out
 }
 
-// unread is the check of a figure that could not be read.
+// unread returns the check of a figure that could not be read.
 func unread(err error, means string) Check {
 	why := err.Error()
 	switch {
@@ -148,10 +149,10 @@ func unread(err error, means string) Check {
 	return Check{Status: Warn, Value: "not known: " + why, Means: means}
 }
 
-// absent is the check of a mechanism that this kernel does not have.
+// absent returns the check of a mechanism that this kernel does not have.
 func absent(means string) Check { return Check{Status: OK, Value: "not in this kernel", Means: means} }
 
-// text reads a small file, without the blanks at its ends.
+// text reads a small file and trims white space.
 func (h *host) text(path string) (string, error) {
 	b, err := fs.ReadFile(h.files, path)
 	return strings.TrimSpace(string(b)), err

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// healthy is a machine on which everything is well. waitSecond lets a second pass in which the
-// machine uses 0.02 s, of which this process uses 0.01.
+// healthy returns a machine that passes every check. Its waitSecond advances the clock by a second,
+// in which the machine uses 0.02 s of CPU time, 0.01 s of it by this process.
 func healthy() *host {
 	files := fstest.MapFS{}
 	h := &host{files: files, cores: 4}
@@ -71,7 +71,7 @@ func (h *host) put(path, text string) {
 
 func (h *host) drop(path string) { delete(h.files.(fstest.MapFS), path) }
 
-// afterSecond has the CPUs' figures be these when the second is over.
+// afterSecond makes stat the content of /proc/stat when the second is over.
 func (h *host) afterSecond(stat string) {
 	wait := h.waitSecond
 	h.waitSecond = func(ctx context.Context) error { err := wait(ctx); h.put("proc/stat", stat); return err }
@@ -113,7 +113,7 @@ func TestChecks(t *testing.T) {
 		check  string
 		change func(*host)
 		status Status
-		value  string // part of it
+		value  string // a part of the value
 	}{
 		{"cores", func(h *host) { h.cores = 1 }, Bad, "1"},
 		{"cores", func(h *host) { h.cores = 2 }, Warn, "2"},
@@ -225,7 +225,7 @@ func (h *host) late(median, p99 time.Duration) {
 	h.wakeups = func(context.Context) (wakeup, error) { return wakeup{median, p99}, nil }
 }
 
-// On a machine that shows nothing, every check still says something, and none panics.
+// On a machine without any of the files, every check returns a result.
 func TestBlindMachine(t *testing.T) {
 	h := healthy()
 	h.files = fstest.MapFS{}
@@ -271,8 +271,7 @@ func TestCheckAsJSON(t *testing.T) {
 	}
 }
 
-// The real machine can be examined, whatever it is like, and stopping in the middle is a result
-// too.
+// Examining the real machine gives a valid result for every check, even after ctx has ended.
 func TestThisMachine(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -283,7 +282,7 @@ func TestThisMachine(t *testing.T) {
 	}
 }
 
-// The first thing said is whether to measure here, and why not.
+// The summary begins with whether the machine is fit to measure on, and names the reason if not.
 func TestSummary(t *testing.T) {
 	well, known := Check{Name: "cores", Status: OK, Value: "4"}, Check{Name: "smt", Status: Warn, Value: "on"}
 	for want, checks := range map[string][]Check{

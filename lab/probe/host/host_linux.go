@@ -21,22 +21,23 @@ func (h *host) bind() {
 	}
 }
 
-// onOwnThread runs f on a thread that ends afterwards, so that its settings end with it.
+// onOwnThread runs f on a thread that ends afterwards, so that no other goroutine inherits the
+// settings that f makes.
 func onOwnThread(f func() error) error {
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked
+		runtime.LockOSThread() // never unlocked, so the thread ends with the goroutine
 		done <- f()
 	}()
 	return <-done
 }
 
-// tryRealtime asks for the lowest real-time priority, as the load generator does.
+// tryRealtime requests the lowest real-time priority, as the load generator does.
 func tryRealtime() error {
 	return unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}, 0)
 }
 
-// tryURing makes the smallest possible ring and closes it.
+// tryURing creates the smallest possible ring and closes it.
 func tryURing() error {
 	const entries = 1
 	var params [120]byte // struct io_uring_params
@@ -53,12 +54,12 @@ func tryURing() error {
 }
 
 const (
-	naps    = 300              // 0.3 s in all; the p99 is the third longest
-	napTime = time.Millisecond // long enough that the CPU may go to sleep too
+	naps    = 300              // 0.3 s in total; the p99 is the third longest
+	napTime = time.Millisecond // long enough for an idle CPU to enter a sleep state
 )
 
-// measureWakeups sleeps with the timer slack that the load generator uses. It must run on a thread
-// of its own.
+// measureWakeups measures how late a thread wakes up with the timer slack of the load generator. It
+// must run on a thread of its own.
 func measureWakeups(ctx context.Context) (wakeup, error) {
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return wakeup{}, err

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a check sets on its thread must not stay behind: a thread at real-time priority would be
-// handed to the next goroutine.
+// A check must not leave its settings on a thread: the runtime would run the next goroutine on a
+// thread at real-time priority.
 func TestChecksLeaveNoThreadChanged(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -20,7 +20,7 @@ func TestChecksLeaveNoThreadChanged(t *testing.T) {
 	if err := onOwnThread(tryRealtime); err != nil {
 		t.Skipf("real-time priority: %v", err)
 	}
-	for range 50 { // fresh goroutines get whatever threads are left
+	for range 50 { // new goroutines run on the threads that are left
 		onOwnThread(func() error {
 			if attr, err := unix.SchedGetAttr(0, 0); err != nil || attr.Policy != unix.SCHED_NORMAL {
 				t.Errorf("a thread was left with policy %+v, %v", attr, err)

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFileLimit returns the soft limit, which Go raises to the hard one when a program starts.
+// openFileLimit returns the soft limit, which the Go runtime raises to the hard limit when a
+// program starts.
 func openFileLimit() (uint64, error) {
 	var limit unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)

@@ -1,10 +1,12 @@
 // Package host describes the machine of the lab and the processes on it: processor, memory and
-// kernel; a process's program, name and CPU quota. Examine checks whether the machine is fit to
-// measure on, with what each fault means for a measurement and its fix; a figure that cannot be
-// read is a check that says so, never an error. Hold keeps its virtual CPUs from halting.
+// kernel; the program, name and CPU quota of a process. Examine checks whether the machine is fit
+// to measure on. Each check says what it means for a measurement, and how to fix it; one whose
+// figure cannot be read says so, and is not an error. Hold keeps a machine's virtual CPUs from
+// halting.
 //
-// It is not for what changes during a load (usage), nor for judging a run. It starts no goroutines
-// but Examine's measurements, one locked thread at a time, which have ended when it returns.
+// The package is not for what changes during a load (usage), nor for judging a run. The
+// measurements of Examine and Settings run on goroutines with a thread of their own, one at a time;
+// they have ended when these return. Nothing else here starts a goroutine.
 package host
 
 import (
@@ -13,8 +15,8 @@ import (
 	"dyno/lab/record"
 )
 
-// Machine describes the machine of the lab. Values that cannot be read stay empty. Settings are
-// the current ones that Examine checks.
+// Machine describes the machine of the lab. Values that cannot be read stay empty. Settings are the
+// present ones, as Examine checks them.
 func Machine() record.Machine {
 	m := record.Machine{
 		OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version(),

@@ -12,7 +12,7 @@ func hardware() (cpu, kernel string, memory int64) {
 	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		cpu = procfs.CPUModel(b)
 	}
-	if cpu == "" { // the field's name on ARM boards
+	if cpu == "" { // many ARM boards have a name only in the device tree
 		b, _ := os.ReadFile("/proc/device-tree/model")
 		cpu = strings.TrimRight(string(b), "\x00\n")
 	}

@@ -10,8 +10,8 @@ import (
 	"dyno/lab/probe/procfs"
 )
 
-// Shares of the machine that others may take while it is watched. A run is disturbed above the
-// higher one; a machine at rest stays below the lower one.
+// Shares of the machine that others may take while it is watched. Above the higher limit, a run
+// counts as disturbed; an idle machine stays below the lower one.
 const (
 	neighbourWarn = 0.03
 	neighbourBad  = 0.10
@@ -22,7 +22,7 @@ const (
 // watched is the activity of the machine over a second, as shares of all its CPUs.
 type watched struct{ others, steal float64 }
 
-// second watches the machine for a second, at the first call.
+// second returns the activity of the machine over a second, which the first call measures.
 func (h *host) second(ctx context.Context) (watched, error) {
 	if h.seen == nil {
 		w, err := h.watch(ctx)
@@ -58,7 +58,8 @@ func (h *host) watch(ctx context.Context) (watched, error) {
 	return watched{others: max(0, busyAfter-busy-own) / all, steal: max(0, stealAfter-steal) / all}, nil
 }
 
-// cpuTimes reads the CPU time used on the CPUs that this process may use.
+// cpuTimes reads the CPU time used on the CPUs that this process may use, and the time stolen from
+// them, in s.
 func (h *host) cpuTimes() (busy, steal float64, err error) {
 	b, err := fs.ReadFile(h.files, "proc/stat")
 	if err != nil {
@@ -124,10 +125,10 @@ func wakeLatency(_ context.Context, h *host) Check {
 	return c
 }
 
-// wakeup is the lateness of a thread's wake-ups after sleeps of a set time.
+// wakeup is how late a thread woke up from sleeps of a set time.
 type wakeup struct{ median, p99 time.Duration }
 
-// Limits of the lateness: the load generator sends late by that time.
+// Limits of the lateness: the load generator sends that late.
 const (
 	lateWarn = 100 * time.Microsecond // of the median
 	tailWarn = time.Millisecond       // of the p99
@@ -154,7 +155,7 @@ func wakeUp(ctx context.Context, h *host) Check {
 	return c
 }
 
-// defaultSlack is the timer slack of a thread on Linux, in ns.
+// defaultSlack is Linux's default timer slack of a thread, in ns.
 const defaultSlack = 50_000
 
 func timerSlack(_ context.Context, h *host) Check {

@@ -12,8 +12,8 @@ import (
 
 const (
 	gib = 1 << 30 // bytes
-	// roomyMemory is the memory limit below which a Go service with its page cache and the lab's
-	// own histograms begin to compete.
+	// roomyMemory is the memory limit below which a Go service with its page cache competes for
+	// memory with the histograms of the lab, in bytes.
 	roomyMemory = 2 * gib
 )
 
@@ -73,7 +73,8 @@ func hugePages(_ context.Context, h *host) Check {
 	return Check{Status: OK, Value: choice, Means: "only memory that asks for huge pages has them"}
 }
 
-// readySwap is the swappiness up to which the kernel swaps out memory in use only when it must.
+// readySwap is the maximum swappiness at which the kernel swaps out memory in use only when it
+// must.
 const readySwap = 10
 
 func swap(_ context.Context, h *host) Check {

@@ -9,14 +9,13 @@ import (
 )
 
 const (
-	// roomyBacklog is a listen backlog that holds the arrivals of 20 ms at 50,000 connections per
-	// second.
+	// roomyBacklog is a listen backlog for 20 ms of arrivals at 50,000 connections per second.
 	roomyBacklog = 1024
-	// roomyPorts is below the 28,232 ports of Linux's default range.
+	// roomyPorts is less than the 28,232 ports of the default range of Linux.
 	roomyPorts = 20_000
-	// roomyFiles holds 10,000 connections on either side of one process.
+	// roomyFiles suffices for both ends of 10,000 connections in one process.
 	roomyFiles = 20_000
-	// fewFiles is just enough for a load of some hundred connections together with its service.
+	// fewFiles barely suffices for a load of some hundred connections and the service under it.
 	fewFiles = 1024
 )
 

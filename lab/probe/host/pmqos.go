@@ -11,15 +11,15 @@ import (
 	"dyno/lab/probe/procfs"
 )
 
-// Hold holds the wake-up latency of a virtual machine's CPUs at 0 until release is called, which is
-// always valid, through Linux's power management quality of service
-// (Documentation/admin-guide/pm/cpuidle.rst). If that would have no effect or cost others, as on
-// physical machines, held is false, and why is the reason.
+// Hold holds the wake-up latency of a virtual machine's CPUs at 0 until the caller calls release,
+// through Linux's power management quality of service (Documentation/admin-guide/pm/cpuidle.rst).
+// If that would have no effect, as on physical machines, would use up a CPU quota, or would drain a
+// battery, held is false, and why is the reason. release is never nil.
 //
 // An idle virtual CPU halts. When it has work again, it waits until its host runs it; the guest
-// counts that wait as steal, and requests see it as latency, although no other guest used the
-// CPU. While a process holds the latency at 0, the kernel lets such a CPU poll for work instead
-// of halting it. Polling takes no time from any process of this machine.
+// counts that wait as steal, and requests see it as latency, although no other guest used the CPU.
+// While a process holds the latency at 0, the kernel lets such a CPU poll for work instead of
+// halting it. Polling takes no time from any process of this machine.
 func Hold() (release func(), held bool, why string) { return hold("/") }
 
 func hold(root string) (release func(), held bool, why string) {
@@ -31,13 +31,13 @@ func hold(root string) (release func(), held bool, why string) {
 	if err != nil {
 		return release, false, err.Error()
 	}
-	if _, err := device.Write(make([]byte, 4)); err != nil { // an int32 in us, in force while the device is open
+	if _, err := device.Write(make([]byte, 4)); err != nil { // the latency as an int32 in us, in force while the device is open
 		return release, false, errors.Join(err, device.Close()).Error()
 	}
 	return func() { device.Close() }, true, ""
 }
 
-// refusal returns the reason for not holding the latency; empty: none.
+// refusal returns the reason for not holding the latency; empty: there is none.
 func refusal(files fs.FS) string {
 	if info, err := fs.ReadFile(files, "proc/cpuinfo"); err != nil || !procfs.Virtual(info) {
 		return "this is not known to be a virtual machine"
@@ -46,10 +46,10 @@ func refusal(files fs.FS) string {
 	if driver := text(files, "sys/devices/system/cpu/cpuidle/current_driver"); driver == "" || driver == "none" {
 		return "the kernel has no cpuidle driver, without which it halts CPUs regardless"
 	}
-	statuses, _ := fs.Glob(files, "sys/class/power_supply/*/status") // the pattern is correct
+	statuses, _ := fs.Glob(files, "sys/class/power_supply/*/status") // the only error is a malformed pattern
 	for _, status := range statuses {
 		scope := text(files, strings.TrimSuffix(status, "status")+"scope")
-		if text(files, status) == "Discharging" && scope != "Device" { // a device's own battery: a mouse
+		if text(files, status) == "Discharging" && scope != "Device" { // Device: the battery of a peripheral, such as a mouse
 			return "the machine runs on battery"
 		}
 	}

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// machine is the root folder of a virtual machine on which the latency may be held.
+// machine returns the root folder of a virtual machine on which the latency may be held, and a
+// function that writes a file there.
 func machine(t *testing.T) (root string, put func(path, text string)) {
 	root = t.TempDir()
 	put = func(path, text string) {
@@ -31,7 +32,7 @@ func machine(t *testing.T) (root string, put func(path, text string)) {
 	return root, put
 }
 
-// opened reports whether this process has a file open.
+// opened reports whether this process has the file open.
 func opened(t *testing.T, path string) bool {
 	links, err := filepath.Glob("/proc/self/fd/*")
 	if err != nil || len(links) == 0 {
@@ -81,7 +82,7 @@ func TestNotHeld(t *testing.T) {
 	}
 }
 
-// The device may be absent, or another user's.
+// The device may be missing.
 func TestNoDevice(t *testing.T) {
 	root, _ := machine(t)
 	if err := os.Remove(filepath.Join(root, "dev/cpu_dma_latency")); err != nil {

@@ -14,12 +14,12 @@ import (
 type Program struct {
 	Name            string // empty: it cannot be read
 	Module, Package string // main module and package; empty: Go did not build it
-	Commit          string // of version control; empty: the build did not record it
-	Modified        bool   // the build had changes that were not in Commit
+	Commit          string // commit in version control; empty: the build did not record it
+	Modified        bool   // the build included uncommitted changes
 	NotGo           bool   // it could be read, and Go did not build it
 }
 
-// ProgramOf reads the executable of a process, and the build information that Go put into it.
+// ProgramOf reads the executable of a process and Go's build information in it.
 func ProgramOf(pid int) (p Program) {
 	exe := filepath.Join("/proc", strconv.Itoa(pid), "exe")
 	if file, err := os.Readlink(exe); err == nil {
@@ -42,8 +42,8 @@ func ProgramOf(pid int) (p Program) {
 	return p
 }
 
-// Command returns the kernel's name of a process, its first 15 bytes; empty: it cannot be read.
-// The name distinguishes a forwarder (docker-proxy, kubectl, ssh) from the service behind it.
+// Command returns the kernel's name of a process, at most 15 bytes; empty: it cannot be read. The
+// name distinguishes a forwarder (docker-proxy, kubectl, ssh) from the service behind it.
 func Command(pid int) string {
 	comm, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
 	if err != nil {

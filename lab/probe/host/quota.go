@@ -9,9 +9,9 @@ import (
 	"dyno/lab/probe/procfs"
 )
 
-// Quota returns the number of cores that the control groups of a process grant it, as CPU time
-// per time; 0: no limit, or none that is visible from here. sharedWithUs reports whether this
-// process draws on the same quota.
+// Quota returns the number of cores that the control groups of a process grant it, as CPU time per
+// time; 0: there is no limit, or none that this process can see. sharedWithUs reports whether the
+// quota also limits this process.
 func Quota(pid int) (cores float64, sharedWithUs bool) { return quota(os.DirFS("/"), pid) }
 
 func quota(files fs.FS, pid int) (cores float64, shared bool) {
@@ -24,8 +24,8 @@ func quota(files fs.FS, pid int) (cores float64, shared bool) {
 		return 0, false
 	}
 	if dirs[0] != ours[0] {
-		// Another container's group is not visible in this one; the outermost visible group is
-		// this container's own.
+		// This process does not see the group of another container: the outermost group that it
+		// sees is that of its own container.
 		if _, err := fs.Stat(files, dirs[0]); err != nil {
 			return 0, false
 		}

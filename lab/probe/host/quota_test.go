@@ -10,7 +10,7 @@ func TestQuota(t *testing.T) {
 	const contained = "26 22 0:23 /docker/lab /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
 	for name, tt := range map[string]struct {
 		ours, its, mounts string
-		limits            map[string]string // by path beneath sys/fs/cgroup
+		limits            map[string]string // by path below sys/fs/cgroup
 		cores             float64
 		shared            bool
 	}{

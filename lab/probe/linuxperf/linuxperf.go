@@ -1,11 +1,11 @@
-// Package linuxperf profiles the CPU use of a process that Go did not build, by the command perf of
-// Linux. Perf takes the names of functions in just-in-time compiled code from /tmp/perf-PID.map,
-// which the runtime writes if it was started so: node --perf-basic-prof, python -X perf. Without
-// that file only the runtime's own functions have names.
+// Package linuxperf profiles the CPU use of a process that Go did not build, with Linux's command
+// perf. Perf takes the names of functions in just-in-time compiled code from /tmp/perf-PID.map,
+// which a language runtime writes if it was started with an option: node --perf-basic-prof, python
+// -X perf. Without that file, only the functions of the runtime's own binaries have names.
 //
 // It is not for Go programs, which package perf samples without a command, nor for judging a
-// profile (diagnose). It starts no goroutines; the two commands that it runs one after the other
-// have ended when Record and Profile return.
+// profile (diagnose). It starts no goroutines. It runs two commands one after the other, which have
+// ended when Record and Profile return.
 package linuxperf
 
 import (
@@ -22,27 +22,28 @@ import (
 	"time"
 )
 
-// ErrUnsupported is returned if this machine cannot or may not profile the process.
+// ErrUnsupported is returned if this machine cannot profile the process, or must not.
 var ErrUnsupported = errors.New("the process cannot be profiled from outside")
 
 const (
 	frequency = 99 // Hz, of each running thread; not in step with timers of 100 Hz
-	// patience bounds what perf needs beyond the profile's length: it reads symbols of some 100 MB.
+	// patience is the time limit of perf, in addition to the length of the profile: it reads
+	// symbols of some 100 MB.
 	patience = time.Minute
-	// maxProcesses bounds the process tree that is profiled.
+	// maxProcesses is the maximum number of processes of a tree that are profiled.
 	maxProcesses = 64
-	// maxStderr is how much of perf's complaint is kept, in bytes.
+	// maxStderr is the maximum kept length of perf's error output, in bytes.
 	maxStderr = 4 << 10
 )
 
-// Recording holds samples whose functions have no names yet.
+// Recording holds samples, as addresses without names of functions.
 type Recording struct {
 	perf, dir string
 	length    time.Duration
 }
 
-// Record samples a process and its children for a while. The program is the name of its
-// executable, which decides how stacks are read. The caller must call Profile or Discard.
+// Record samples a process and its descendants for a while. program is the name of the executable,
+// which decides how perf unwinds stacks. The caller must call Profile or Discard.
 func Record(ctx context.Context, pid int, program string, d time.Duration) (*Recording, error) {
 	if err := allowed(pid); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
@@ -62,9 +63,9 @@ func Record(ctx context.Context, pid int, program string, d time.Duration) (*Rec
 	return r, nil
 }
 
-// Profile reads the names of the functions, which takes perf a second of CPU time or more, and
-// returns a CPU profile in pprof's encoding. The process should still be there. It discards the
-// recording.
+// Profile resolves the names of the functions, which takes perf a second of CPU time or more, and
+// returns a CPU profile in the encoding of pprof. The process should still be running. Profile
+// discards the recording.
 func (r *Recording) Profile(ctx context.Context) ([]byte, error) {
 	defer r.Discard()
 	p, err := script(ctx, r.perf, r.file())
@@ -84,7 +85,7 @@ func (r *Recording) Discard() { os.RemoveAll(r.dir) }
 
 func (r *Recording) file() string { return filepath.Join(r.dir, "perf.data") }
 
-// allowed reports why a process must not be profiled; nil: it may.
+// allowed returns the reason why this user must not profile a process; nil: there is none.
 func allowed(pid int) error {
 	owner, err := ownerOf(pid)
 	switch me := os.Geteuid(); {
@@ -96,12 +97,13 @@ func allowed(pid int) error {
 	return nil
 }
 
-// framePointers are programs whose compilers keep frame pointers; the stacks of others are read by
-// the unwind tables of their binaries. Tables do not describe just-in-time compiled code, but
-// Python's own such code is the caller of C code, so they lead as far as the innermost function.
+// framePointers are programs whose compilers keep frame pointers. The stacks of all others are
+// unwound by the tables in their binaries. Tables do not describe just-in-time compiled code; but
+// that of Python is the caller of C code, so unwinding still finds the innermost function of
+// Python.
 var framePointers = []string{"node", "bun", "deno", "java"}
 
-// record lets perf sample for the given time into a file.
+// record runs perf, which writes samples of the given time into a file.
 func record(ctx context.Context, perf, file string, pid int, program string, d time.Duration) error {
 	graph := "dwarf,8192"
 	if slices.ContainsFunc(framePointers, func(name string) bool { return strings.HasPrefix(program, name) }) {
@@ -117,7 +119,8 @@ func record(ctx context.Context, perf, file string, pid int, program string, d t
 	return err
 }
 
-// run runs perf until it ends or its time is over. Perf ends its own child when it is interrupted.
+// run runs perf until it ends or the time limit has passed, and then interrupts it. An interrupted
+// perf ends its own child.
 func run(ctx context.Context, within time.Duration, read func(*exec.Cmd) error, perf string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -142,7 +145,7 @@ func run(ctx context.Context, within time.Duration, read func(*exec.Cmd) error, 
 	return stderr.String(), nil
 }
 
-// why shortens perf's complaint to its cause.
+// why shortens perf's error output to the cause.
 func why(stderr string) string {
 	if strings.Contains(stderr, "perf_event_paranoid") {
 		level, _ := os.ReadFile("/proc/sys/kernel/perf_event_paranoid")
@@ -156,7 +159,7 @@ func why(stderr string) string {
 	return ""
 }
 
-// head keeps the beginning of what is written.
+// head keeps the first bytes that are written to it.
 type head struct{ bytes.Buffer }
 
 func (h *head) Write(b []byte) (int, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// start starts a program that prints a line when it works; the test's end ends it.
+// start starts a program and waits until it prints a line. The program ends with the test.
 func start(t *testing.T, name string, args ...string) int {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -38,7 +38,7 @@ func start(t *testing.T, name string, args ...string) int {
 	return cmd.Process.Pid
 }
 
-// burns expects that a process spends its CPU time in a function.
+// burns checks that a process spends most of its CPU time in a function.
 func burns(t *testing.T, pid int, program, function, file string, line int64) {
 	t.Helper()
 	for length := 300 * time.Millisecond; ; length *= 4 {
@@ -123,7 +123,7 @@ func TestWhatCannotBeProfiled(t *testing.T) {
 	}
 }
 
-// fake makes a command perf that does what a script says.
+// fake makes a command perf that runs a shell script.
 func fake(t *testing.T, script string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "perf")
@@ -144,7 +144,7 @@ func TestPerfFails(t *testing.T) {
 	}
 }
 
-// A perf that does not end is interrupted, and then killed.
+// When ctx is done, record interrupts perf, and kills it if it does not end.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	perf := fake(t, "echo up >"+filepath.Join(t.TempDir(), "up")+"; exec sleep 600")

@@ -7,16 +7,17 @@ import (
 	"strings"
 )
 
-// place is a function with its file and its first line; 0: the map does not have the line.
+// place is a function with its file and its first line. line is 0 if the map does not have it.
 type place struct {
 	function, file string
 	line           int
 }
 
-// scripts are the kinds of V8's code that functions of JavaScript have; other kinds are V8's own.
+// scripts are the prefixes with which V8 names the code of JavaScript functions. Names with other
+// prefixes belong to V8 itself.
 var scripts = []string{"JS:", "LazyCompile:", "Function:", "Script:", "Eval:", "Module:"}
 
-// placeOf reads the symbol of a frame.
+// placeOf parses the symbol of a frame.
 func placeOf(symbol string) place {
 	if name, ok := strings.CutPrefix(symbol, "py::"); ok {
 		// py::Handler.do_GET:/srv/app.py
@@ -29,15 +30,16 @@ func placeOf(symbol string) place {
 		}
 	}
 	symbol, _, _ = strings.Cut(symbol, "@") // the version of a library's symbol
-	// Compilers of C mark variants of a function after a dot, as in read.isra.0.
+	// C compilers append a suffix to variants of a function, as in read.isra.0.
 	if i := strings.IndexByte(symbol, '.'); i > 0 && !strings.ContainsAny(symbol, "(<:") {
 		symbol = symbol[:i]
 	}
 	return place{function: cmp.Or(symbol, nameless)}
 }
 
-// scriptOf reads V8's name of a function, as in "*fib /srv/a.js:2:13", where the first character
-// says how the function is compiled. A function without a name is named by its position.
+// scriptOf parses the name that V8 gives a function, as in "*fib /srv/a.js:2:13". The first
+// character says how the function is compiled. A function without a name gets one from its
+// position.
 func scriptOf(name string) place {
 	name = strings.TrimLeft(name, "~^*+")
 	rest, column, found := cutNumber(name)

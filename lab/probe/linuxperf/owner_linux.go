@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// ownerOf returns the user whose process it is.
+// ownerOf returns the ID of the user that owns a process.
 func ownerOf(pid int) (int, error) {
 	info, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid)))
 	if err != nil {

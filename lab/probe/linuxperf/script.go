@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	maxScript  = 256 << 20 // bytes: 2 s of 64 busy threads print some 50 MB
+	maxScript  = 256 << 20 // bytes of output; perf prints some 50 MB for 2 s of 64 busy threads
 	maxLine    = 16 << 10  // bytes; a longer line is no frame
-	maxFrames  = 256       // of a stack, nearest the leaf
-	maxStacks  = 1 << 16   // that differ
+	maxFrames  = 256       // per stack: those nearest the leaf
+	maxStacks  = 1 << 16   // distinct stacks
 	kernelName = "[kernel]"
 	nameless   = "[unknown]"
 )
 
-// script lets perf print the samples of a file, and makes a profile of them.
+// script runs perf, which prints the samples of a file, and makes a profile of them.
 func script(ctx context.Context, perf, file string) (p *profile.Profile, err error) {
 	_, err = run(ctx, patience, func(cmd *exec.Cmd) error {
 		stdout, err := cmd.StdoutPipe()
@@ -34,7 +34,7 @@ func script(ctx context.Context, perf, file string) (p *profile.Profile, err err
 		}
 		var bad error
 		p, bad = parse(io.LimitReader(stdout, maxScript))
-		_, _ = io.Copy(io.Discard, stdout) // so that perf ends
+		_, _ = io.Copy(io.Discard, stdout) // perf ends only when its output has been read
 		if err := cmd.Wait(); err != nil {
 			return err
 		}
@@ -43,8 +43,8 @@ func script(ctx context.Context, perf, file string) (p *profile.Profile, err err
 	return p, err
 }
 
-// parse reads what perf script prints: for each sample a line that names the thread, a line for
-// each frame, the leaf first, and an empty line.
+// parse reads the output of perf script. Each sample is a line that names the thread, a line per
+// frame (the leaf first), and an empty line.
 func parse(r io.Reader) (*profile.Profile, error) {
 	const period = int64(time.Second) / frequency
 	b := &builder{functions: map[place]*profile.Location{}, samples: map[string]*profile.Sample{}}
@@ -91,7 +91,7 @@ func parse(r io.Reader) (*profile.Profile, error) {
 // stack is one sample, the leaf first.
 type stack struct {
 	frames []place
-	// the kernel's frame nearest the process's code; empty: the sample is not in the kernel
+	// the outermost frame in the kernel; empty: the sample was not in the kernel
 	entry string
 }
 
@@ -115,13 +115,13 @@ func (s *stack) push(line string) {
 	}
 }
 
-// interrupted reports whether the kernel only interrupted the process, to run another, rather than
-// worked for it. By its names on amd64 and arm64.
+// interrupted reports whether the kernel only interrupted the process, rather than worked for it.
+// It recognizes the entry functions of amd64 and arm64.
 func (s stack) interrupted() bool {
 	return strings.HasPrefix(s.entry, "asm_sysvec_") || strings.HasPrefix(s.entry, "asm_common_interrupt") || strings.HasSuffix(s.entry, "_irq")
 }
 
-// builder collects samples.
+// builder adds samples to a profile.
 type builder struct {
 	profile.Profile
 	functions map[place]*profile.Location

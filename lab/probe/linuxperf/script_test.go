@@ -46,7 +46,7 @@ func stacksOf(p *profile.Profile) map[string]int64 {
 	return out
 }
 
-// What perf 6.1 printed of node 20 and Python 3.12.
+// The file is the output of perf 6.1 for node 20 and Python 3.12.
 func TestParse(t *testing.T) {
 	f, err := os.Open("testdata/script.txt")
 	if err != nil {

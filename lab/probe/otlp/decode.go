@@ -7,17 +7,18 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// span holds the kept fields of a span.
+// span holds the fields of a span that are kept.
 type span struct {
 	trace      [16]byte
-	id, parent [8]byte // no parent: zero
+	id, parent [8]byte // parent is zero without a parent
 	name       string
 	start, end int64 // Unix time in ns
 	remote     bool  // the parent is in another process
 	failed     bool
 }
 
-// maxName bounds names, in bytes. Names are few and short, except names made from a query's text.
+// maxName is the maximum length of a name, in bytes. Names are few and short, except those made
+// from the text of a query.
 const maxName = 128
 
 // batch is the content of a request.
@@ -26,7 +27,7 @@ type batch struct {
 	malformed int64
 }
 
-// add adds a span if its ids and times, in their received form, are valid.
+// add adds a span if its IDs and times, as received, are valid.
 func (b *batch) add(s span, trace, id, parent []byte, start, end uint64) {
 	s.start, s.end = int64(start), int64(end)
 	copy(s.trace[:], trace)
@@ -45,19 +46,21 @@ func (b *batch) add(s span, trace, id, parent []byte, start, end uint64) {
 	b.spans = append(b.spans, s)
 }
 
-// isRemote reads the flags of a span: 0 if the sender does not set them.
+// isRemote reports whether the flags of a span say that its parent is in another process. Some
+// senders do not set flags.
 func isRemote(flags uint32) bool {
 	return flags&uint32(tracepb.SpanFlags_SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK) != 0
 }
 
 const statusError = int64(tracepb.Status_STATUS_CODE_ERROR)
 
-// decoders by media type.
+// decoders has a decoder for each media type.
 var decoders = map[string]func([]byte, *batch) error{kindProtobuf: decodeProtobuf, kindJSON: decodeJSON}
 
-// decodeProtobuf walks over an ExportTraceServiceRequest by its field numbers. The generated code
-// would build everything (attributes are most of a span) only to discard it, on a machine that
-// the lab shares with the service; and it makes 200 bytes of an empty span's two.
+// decodeProtobuf reads an ExportTraceServiceRequest by its field numbers. The generated code would
+// build everything (attributes are most of a span) only to discard it, on a machine that the lab
+// shares with the service. It would also allocate 200 bytes for an empty span, which takes two
+// bytes in the request.
 func decodeProtobuf(body []byte, out *batch) error {
 	return nested(body, 1, func(resourceSpans []byte) error {
 		return nested(resourceSpans, 2, func(scopeSpans []byte) error {
@@ -103,10 +106,10 @@ func (b *batch) decodeSpan(body []byte) error {
 	return err
 }
 
-// field is one field of a message.
+// field is one field of a protobuf message.
 type field struct {
-	number uint64 // of a varint or a fixed one
-	bytes  []byte // of a length-delimited one
+	number uint64 // value of a varint or a fixed-length field
+	bytes  []byte // value of a length-delimited field
 
 	num  protowire.Number
 	kind protowire.Type
@@ -116,7 +119,7 @@ func (f field) is(num protowire.Number, kind protowire.Type) bool {
 	return f.num == num && f.kind == kind
 }
 
-// nested calls each for every message in the field num.
+// nested calls each with every message in the field num.
 func nested(body []byte, num protowire.Number, each func([]byte) error) error {
 	return fields(body, func(f field) error {
 		if f.is(num, protowire.BytesType) {
@@ -126,7 +129,7 @@ func nested(body []byte, num protowire.Number, each func([]byte) error) error {
 	})
 }
 
-// fields calls each for every field of a message.
+// fields calls each with every field of a message.
 func fields(body []byte, each func(field) error) error {
 	for len(body) > 0 {
 		num, kind, n := protowire.ConsumeTag(body)

@@ -36,7 +36,7 @@ func agree(t interface {
 	t.Helper()
 	var want, got batch
 	if decodeGenerated(body, &want) != nil {
-		decodeProtobuf(body, &got) // it must not panic; it reads less, so it may see less that is wrong
+		decodeProtobuf(body, &got) // it must not panic; since it reads fewer fields, it may find no error
 		return
 	}
 	if err := decodeProtobuf(body, &got); err != nil || got.malformed != want.malformed || !slices.Equal(got.spans, want.spans) {
@@ -156,7 +156,7 @@ func FuzzDecodeProtobuf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { agree(t, body) })
 }
 
-// Whatever is sent as JSON is an error, or spans that can be counted.
+// Any JSON gives an error, or valid spans.
 func FuzzDecodeJSON(f *testing.F) {
 	f.Add([]byte(oneGood))
 	f.Add([]byte(`{"resourceSpans":[{"scopeSpans":[{"spans":null}]}]}`))

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// decodeJSON reads an ExportTraceServiceRequest in OTLP's JSON: ProtoJSON, but with ids in
+// decodeJSON reads an ExportTraceServiceRequest in OTLP's JSON: ProtoJSON, but with IDs in
 // hexadecimal (ProtoJSON would read them as base64 of the wrong length) and enums as numbers. It
 // ignores unknown keys, as the protocol requires.
 func decodeJSON(body []byte, out *batch) error {
@@ -31,7 +31,8 @@ func decodeJSON(body []byte, out *batch) error {
 	return nil
 }
 
-// jsonSpans decodes spans one at a time, so that empty ones do not multiply in memory.
+// jsonSpans decodes spans one at a time, so that a short text with many empty spans does not take
+// much memory.
 type jsonSpans struct{ batch }
 
 func (b *jsonSpans) UnmarshalJSON(text []byte) error {
@@ -68,7 +69,7 @@ type jsonSpan struct {
 	} `json:"status"`
 }
 
-// hexID is an id in hexadecimal, in either case.
+// hexID is an ID in upper- or lower-case hexadecimal.
 type hexID []byte
 
 func (id *hexID) UnmarshalText(text []byte) error {
@@ -79,8 +80,8 @@ func (id *hexID) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// unixNano is a 64-bit number: a string, as ProtoJSON writes it, or a number, which it also
-// accepts.
+// unixNano is a 64-bit number: a string, as ProtoJSON writes it, or a JSON number, which ProtoJSON
+// also accepts.
 type unixNano uint64
 
 func (n *unixNano) UnmarshalJSON(text []byte) error {

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// An SDK sends 512 spans of some hundred bytes at a time; this is ten thousand.
-	maxBody   = 4 << 20 // bytes, compressed and not
-	maxBodies = 4       // read concurrently; further ones wait for their turn
+	// An SDK sends 512 spans of some hundred bytes at a time. This is room for ten thousand.
+	maxBody   = 4 << 20 // bytes of a body, both before and after decompression
+	maxBodies = 4       // bodies that are read concurrently; further requests wait
 
 	kindProtobuf = "application/x-protobuf"
 	kindJSON     = "application/json"
@@ -47,7 +47,7 @@ func (r *Receiver) post(w http.ResponseWriter, req *http.Request) {
 	reply(w, kind, http.StatusOK, r.take(got))
 }
 
-// take keeps the spans and reports the dropped ones.
+// take keeps the spans and returns an answer with the number of rejected ones.
 func (r *Receiver) take(got batch) response {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,12 +1,12 @@
 // Package otlp receives distributed traces during a run (OTLP/HTTP, protobuf and JSON) and breaks
 // the latency of requests down by span: how long each step of each transaction took, and how much
-// of that was spent outside its parts.
+// of that was spent outside its child spans.
 //
 // It is not a store of traces: it keeps only a span's place in the trace and its times, and does
-// not even decode attributes. Interpreting the figures is left to diagnose.
+// not even decode attributes. Package diagnose interprets the figures.
 //
-// A Receiver owns its HTTP server's goroutines; they have ended when Close returns. Everything it
-// keeps is bounded, and it counts what exceeds a bound: see Losses.
+// A Receiver owns the goroutines of its HTTP server; they have ended when Close returns. Everything
+// that it keeps is bounded, and it counts what exceeds a bound: see Losses.
 package otlp
 
 import (
@@ -21,14 +21,14 @@ import (
 	"dyno/agent/monotonic"
 )
 
-// Path is the path of the traces' POST requests.
+// Path is the path to which exporters POST traces.
 const Path = "/v1/traces"
 
 // Bounds of the server.
 const (
 	headerTimeout = 5 * time.Second
 	bodyTimeout   = 30 * time.Second
-	closeTimeout  = 2 * time.Second // for requests in progress when the Receiver is closed
+	closeTimeout  = 2 * time.Second // time limit for requests in progress when Close is called
 )
 
 // Receiver receives traces until it is closed. Its methods are safe for concurrent use.
@@ -36,25 +36,25 @@ type Receiver struct {
 	listener net.Listener
 	server   *http.Server
 	serving  sync.WaitGroup
-	bodies   chan struct{} // a token for each body being read
+	bodies   chan struct{} // semaphore of the handlers, which hold a token each
 
 	mu     sync.Mutex // guards the fields below
 	traces traces
 	losses Losses
 }
 
-// Losses are the spans and requests that a Receiver did not count. All zero: the stages cover
-// everything that was sent.
+// Losses counts what is missing from the stages, or incomplete there. If all counts are zero, the
+// stages cover everything that was sent.
 type Losses struct {
 	Malformed int64 // spans without valid ids or times
-	TooMany   int64 // spans beyond the limit of one trace
-	Early     int64 // traces closed before they were quiet, for lack of room
-	Thinned   int64 // spans left out with their whole trace, for lack of room
+	TooMany   int64 // spans beyond the limit of their trace
+	Early     int64 // traces closed for lack of room before they were quiet for maxQuiet
+	Thinned   int64 // spans dropped for lack of room, with their whole trace
 	Refused   int64 // requests that were not OTLP, or too large
 }
 
-// Listen receives traces on addr, which must be a loopback address (127.0.0.1:0 picks a free
-// port), because there is no access control.
+// Listen returns a Receiver that listens on addr. It must be a loopback address (127.0.0.1:0 picks
+// a free port), because there is no access control.
 func Listen(addr string) (*Receiver, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -73,7 +73,7 @@ func Listen(addr string) (*Receiver, error) {
 }
 
 // URL returns the endpoint for an exporter (--otlp, OTEL_EXPORTER_OTLP_ENDPOINT), which appends
-// Path.
+// Path to it.
 func (r *Receiver) URL() string { return "http://" + r.listener.Addr().String() }
 
 // Losses returns the losses so far.
@@ -85,24 +85,25 @@ func (r *Receiver) Losses() Losses {
 	return out
 }
 
-// Close stops listening and waits for requests in progress. The received spans stay available.
+// Close stops listening and waits for requests in progress. The spans that were received remain
+// available. Call it once.
 func (r *Receiver) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	err := r.server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = r.server.Close() // ends the reading of bodies
+		err = r.server.Close() // makes handlers that read a body fail
 	}
 	r.serving.Wait()
 	for range maxBodies {
-		r.bodies <- struct{}{} // and with it the handlers
+		r.bodies <- struct{}{} // wait for the handlers, which hold these tokens
 	}
 	return err
 }
 
-// wallOffset returns the difference from Unix time to CLOCK_MONOTONIC, in ns. It uses the
-// tightest of a few readings, so that a preemption between the two clocks does not shift every
-// span.
+// wallOffset returns the offset that turns Unix time into CLOCK_MONOTONIC, in ns. It uses the
+// fastest of several readings, so that a preemption between reading the two clocks does not shift
+// every span.
 func wallOffset() int64 {
 	best, offset := int64(1<<62), int64(0)
 	for range 16 {

@@ -44,7 +44,8 @@ func listen(t *testing.T) *Receiver {
 	return r
 }
 
-// process is the SDK as a service has it.
+// process returns the tracer of an SDK that is set up as in a service, and a function that stops
+// it.
 func process(t *testing.T, r *Receiver, o ...otlptracehttp.Option) (oteltrace.Tracer, func()) {
 	t.Helper()
 	transport := &http.Transport{}
@@ -62,7 +63,7 @@ func process(t *testing.T, r *Receiver, o ...otlptracehttp.Option) (oteltrace.Tr
 	}
 }
 
-// inMs is a stage without the quantiles that follow from the others.
+// inMs is a stage in ms, without quantiles.
 type inMs struct {
 	transaction, name string
 	depth             int
@@ -86,7 +87,7 @@ func wants(t *testing.T, got []record.Stage, want ...inMs) {
 	}
 }
 
-// Two processes send one trace, in any order, in all encodings that the SDK has.
+// Two processes send spans of one trace, the child spans first, in each encoding that the SDK has.
 func TestStagesOfTheRealSDK(t *testing.T) {
 	for name, option := range map[string]otlptracehttp.Option{
 		"protobuf": otlptracehttp.WithCompression(otlptracehttp.NoCompression),
@@ -114,7 +115,7 @@ func TestStagesOfTheRealSDK(t *testing.T) {
 				deliver.End(oteltrace.WithTimestamp(after(80)))
 				root.End(oteltrace.WithTimestamp(after(20)))
 			}
-			stopSink() // its spans come first, and their parents later
+			stopSink() // the spans of the sink arrive before their parents
 			stopService()
 
 			at := monotonic.Now() + time.Until(start).Nanoseconds()
@@ -131,7 +132,7 @@ func TestStagesOfTheRealSDK(t *testing.T) {
 			if l := r.Losses(); l != (Losses{}) {
 				t.Errorf("lost %+v", l)
 			}
-			const allow = 0.001 // a histogram of three digits
+			const allow = 0.001 // the histogram has three significant digits
 			if q := r.Stages(at, at+1e9)[1].Latency; math.Abs(q.P99/50-1) > allow || math.Abs(q.Max/50-1) > allow {
 				t.Errorf("quantiles of a step that always took 50 ms: %+v", q)
 			}
@@ -196,7 +197,7 @@ func TestRefusals(t *testing.T) {
 		{kindJSON, "", "{", 400, "ExportTraceServiceRequest"},
 		{kindProtobuf, "", "\x0a\x7f", 400, "ExportTraceServiceRequest"},
 		{kindJSON, "", big, 413, "fewer spans"},
-		{kindProtobuf, "gzip", zip(big), 413, "fewer spans"}, // a small body that unpacks to a large one
+		{kindProtobuf, "gzip", zip(big), 413, "fewer spans"}, // a small body that decompresses to a large one
 	} {
 		code, text := send(t, r, c.kind, c.encoding, c.body)
 		var s rpc.Status
@@ -241,7 +242,7 @@ func TestPartialSuccess(t *testing.T) {
 	}
 }
 
-// A sender that stops in the middle of a body does not hold Close up.
+// A sender that stops in the middle of a body does not delay Close.
 func TestCloseWithABodyHalfRead(t *testing.T) {
 	r, err := Listen("127.0.0.1:0")
 	if err != nil {
@@ -253,7 +254,7 @@ func TestCloseWithABodyHalfRead(t *testing.T) {
 	}
 	defer conn.Close()
 	io.WriteString(conn, "POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n")
-	if _, err := conn.Read(make([]byte, 100)); err != nil { // it is reading
+	if _, err := conn.Read(make([]byte, 100)); err != nil { // 100 Continue: the handler is reading the body
 		t.Fatal(err)
 	}
 	if err := r.Close(); err != nil {

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// message is an answer. The generated types would add a gRPC stack for three fields.
+// message is an answer. The generated types would bring in gRPC for three fields.
 type message interface{ protobuf() []byte }
 
 // response is an ExportTraceServiceResponse.
@@ -31,8 +31,8 @@ func (r response) protobuf() []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), in)
 }
 
-// status is a google.rpc.Status, the body of an error. Its code is left out, as the protocol
-// permits: the HTTP status has it.
+// status is a google.rpc.Status, the body of an error. It has no code, as the protocol permits: the
+// HTTP status has it.
 type status struct {
 	Message string `json:"message"`
 }

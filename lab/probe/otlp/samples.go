@@ -13,11 +13,11 @@ import (
 // Bounds on the samples of closed traces.
 const (
 	maxSamples = 1 << 19 // 16 MB
-	maxStages  = 256     // each costs 220 kB while stages are being read
+	maxStages  = 256     // each takes 220 kB while Stages runs
 )
 
-// sample is the kept part of a span. Samples are kept instead of histograms, so that any interval
-// can be evaluated.
+// sample is the part of a span that is kept. Samples are kept instead of histograms, so that Stages
+// can evaluate any interval.
 type sample struct {
 	end, duration, self int64 // ns
 	hash                uint32
@@ -25,14 +25,15 @@ type sample struct {
 	failed              bool
 }
 
-// samples is a bounded number of samples. When it is full, half of all traces are left out, past
-// and future ones: the rest stays spread evenly over time and traces.
+// samples is a bounded number of samples. Each time it is full, it drops half of the traces that it
+// has, and from then on half of those that arrive. So the remaining ones are spread evenly over
+// time and traces.
 type samples struct {
 	room    int // maxSamples
 	seed    maphash.Seed
 	stages  map[stage]uint16
 	kept    []sample
-	level   uint // number of zero bits at the end of a kept trace's hash
+	level   uint // minimum number of trailing zero bits in the hash of a kept trace
 	thinned int64
 }
 
@@ -60,7 +61,7 @@ func (s *samples) keeps(one sample) bool { return one.hash&(1<<s.level-1) == 0 }
 func (s *samples) sample(trace [16]byte, st step) sample {
 	place, ok := s.stages[st.stage]
 	if !ok {
-		if len(s.stages) >= maxStages-1 { // the last stage sums up all further ones
+		if len(s.stages) >= maxStages-1 { // all further stages count as the last one
 			st.stage = stage{otherName, otherName, 0}
 			place, ok = s.stages[st.stage]
 		}
@@ -73,10 +74,10 @@ func (s *samples) sample(trace [16]byte, st step) sample {
 		hash: uint32(maphash.Comparable(s.seed, trace))}
 }
 
-// Stages returns the latency by stage of spans that ended in [from, to), in ns of
-// CLOCK_MONOTONIC. Traces that may still grow count as they are. Exporters send with delay, so
-// call it when the senders have stopped or a few seconds after to. Transactions with more time in
-// them come first, and in each the root, then its parts.
+// Stages returns the latency by stage of the spans that ended in [from, to), in ns of
+// CLOCK_MONOTONIC. Traces that may still grow count as they are. Exporters send spans with a delay,
+// so call it after the senders have stopped, or a few seconds after to. The transactions are sorted
+// by the total time in them, longest first; in each, the root comes first, then its children.
 func (r *Receiver) Stages(from, to int64) []record.Stage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +111,7 @@ func (r *Receiver) Stages(from, to int64) []record.Stage {
 	return out
 }
 
-// sum joins the samples of a stage.
+// sum sums up the samples of a stage.
 type sum struct {
 	durations *hdrhistogram.Histogram // ns
 	self      float64                 // ns
@@ -118,7 +119,7 @@ type sum struct {
 }
 
 func (s *sum) add(one sample) {
-	s.durations.RecordValue(record.Clamp(one.duration)) // within its range
+	s.durations.RecordValue(record.Clamp(one.duration)) // no error: Clamp keeps it in the range
 	s.self += float64(one.self)
 	if one.failed {
 		s.errors++

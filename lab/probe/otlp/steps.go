@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// stage is the place of a step in a transaction: the same for all traces in which it occurs.
+// stage is a step's place in a transaction. It is the same in all traces that contain the step.
 type stage struct {
 	transaction, name string
 	depth             int // 0: the root
 }
 
-// step is one span at its stage.
+// step is a span with its stage.
 type step struct {
 	stage
 	end      int64 // CLOCK_MONOTONIC, ns
 	duration int64 // ns
-	self     int64 // ns in it outside its children
+	self     int64 // ns outside its children
 	failed   bool
 }
 
@@ -25,11 +25,11 @@ const (
 	maxDepth = 64 // deeper spans count at this depth
 )
 
-// steps assigns a trace's spans to stages. The transaction is named after the root; if the root
-// was not sent, after the span in which a process received the request from another; if there is
-// none either, noRoot. A span whose parent was not sent counts as a child of the root. A span
-// that arrived twice, because its sender missed an answer, counts once; spans that are one
-// another's parents do not count.
+// steps assigns the spans of a trace to stages. A transaction has the name of the root; if the root
+// was not sent, that of the span in which a process received the request from another process;
+// without such a span, noRoot. A span whose parent was not sent has the depth of the root's
+// children, but is not taken off the root's self time. A span that arrived twice, because its
+// sender missed an answer, counts once. Spans that are their own ancestors do not count.
 func (tr *trace) steps() []step {
 	at := make(map[[8]byte]int, len(tr.spans))
 	for i, s := range tr.spans {
@@ -68,7 +68,7 @@ func (tr *trace) steps() []step {
 				end:   s.end, duration: s.end - s.start, self: tr.self(s, under), failed: s.failed,
 			})
 			below = append(below, under...)
-			if depth == 0 { // the other tops rank with the root's children
+			if depth == 0 { // the other spans without a parent go with the children of the root
 				below = append(below, level[n+1:]...)
 				break
 			}
@@ -78,7 +78,7 @@ func (tr *trace) steps() []step {
 	return out
 }
 
-// Ranks of spans without a parent in the trace, by how likely they are its root.
+// Ranks of spans whose parent is not in the trace, the likeliest root first.
 const (
 	origin = iota // it has no parent
 	entry         // its parent is in another process
@@ -95,8 +95,8 @@ func (s *span) rank() int {
 	return inside
 }
 
-// self returns the time in s outside its children, in ns. Children may overlap, and may continue
-// after s.
+// self returns the time of s that no child covers, in ns. Children may overlap, and may continue
+// after s has ended.
 func (tr *trace) self(s *span, children []int) int64 {
 	slices.SortFunc(children, func(a, b int) int { return cmp.Compare(tr.spans[a].start, tr.spans[b].start) })
 	self, covered := s.end-s.start, s.start

@@ -6,21 +6,21 @@ import (
 	"dyno/agent/monotonic"
 )
 
-// Bounds on traces that may still grow. Spans of one trace come from several processes, each of
-// which sends every few seconds, and late: the last one after its last retry.
+// Bounds on traces that may still grow. The spans of a trace come from several processes. Each
+// process sends its spans every few seconds, and again if an attempt fails.
 const (
 	maxOpen  = 1 << 18 // spans in open traces; about 40 MB
 	maxTrace = 4096    // spans of one trace
-	maxQuiet = 60e9    // ns without a new span after which a trace is closed
+	maxQuiet = 60e9    // time without a new span, in ns, after which a trace is closed
 )
 
-// traces joins spans to traces, and traces, once they are closed, to samples. The caller must
-// hold a lock.
+// traces collects spans into traces, and turns traces into samples once they are closed. It is not
+// safe for concurrent use.
 type traces struct {
 	room    int   // maxOpen
 	offset  int64 // from Unix time to CLOCK_MONOTONIC, ns
 	open    map[[16]byte]*list.Element
-	quiet   *list.List // of *trace: the one with the most recent span is at the back
+	quiet   *list.List // of *trace, the least recently extended first
 	spans   int        // in open traces
 	early   int64
 	names   names
@@ -31,14 +31,14 @@ type traces struct {
 type trace struct {
 	id    [16]byte
 	spans []span
-	last  int64 // time of its latest span, ns
+	last  int64 // when its last span arrived, ns, monotonic
 }
 
 func newTraces(offset int64) traces {
 	return traces{room: maxOpen, offset: offset, open: map[[16]byte]*list.Element{}, quiet: list.New(), names: names{}, samples: newSamples()}
 }
 
-// add adds spans and returns the number that exceeded the limit of their traces.
+// add adds spans and returns how many exceeded the limit of their trace.
 func (t *traces) add(spans []span) (tooMany int64) {
 	now := monotonic.Now()
 	for _, s := range spans {
@@ -70,7 +70,7 @@ func (t *traces) put(s span, now int64) bool {
 	return true
 }
 
-// closeQuiet closes the traces that have been quiet for long, and more if room is needed.
+// closeQuiet closes the traces without a new span for maxQuiet, and further ones if room is needed.
 func (t *traces) closeQuiet(now int64) {
 	for at := t.quiet.Front(); at != nil; at = t.quiet.Front() {
 		tr := at.Value.(*trace)
@@ -95,7 +95,7 @@ type names map[string]string
 
 const (
 	maxNames  = 1024
-	otherName = "(other)" // replaces all further names: names with an id in them are as many as the requests
+	otherName = "(other)" // replaces all further names: if names contain an ID, each request has another
 )
 
 func (n names) one(name string) string {

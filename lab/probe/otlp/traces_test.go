@@ -19,7 +19,7 @@ func spanOf(id, parent uint64, name string, start, end int64) span {
 
 func remote(s span) span { s.remote = true; return s }
 
-// receiver is one that does not listen, on a clock without offset.
+// receiver returns a Receiver that does not listen, with a clock offset of 0.
 func receiver(spans ...span) *Receiver {
 	r := &Receiver{traces: newTraces(0)}
 	r.traces.add(spans)
@@ -53,7 +53,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Every span gets a place, and the order in which spans come does not matter.
+// Every span gets a stage, and the order in which spans arrive does not matter.
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spans := []span{spanOf(1, 0, "root", 1, 200)}
@@ -84,7 +84,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// It does not matter whether a trace has been closed, either.
+// An open trace counts like a closed one.
 func TestClosedTracesCount(t *testing.T) {
 	r := receiver(spanOf(1, 0, "a", 1, 51), spanOf(2, 1, "b", 10, 40))
 	want := fmt.Sprint(r.Stages(0, ever))
@@ -128,7 +128,7 @@ func TestBoundOfOpenTraces(t *testing.T) {
 	wants(t, r.Stages(0, ever), inMs{"n", "n", 0, 150, 10, 10, 0})
 }
 
-// However many there were, some are kept of all times.
+// However many samples there were, some are kept from every part of the time.
 func TestBoundOfSamples(t *testing.T) {
 	s := newSamples()
 	s.room = 4000

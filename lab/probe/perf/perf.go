@@ -1,12 +1,11 @@
-// Package perf profiles the CPU use of a process from outside: the kernel samples its threads and
-// unwinds their stacks by frame pointers, which Go keeps on amd64 and arm64, and the functions'
-// names come from the table that every Go binary has for its own stack traces, even when it was
-// stripped. So the lab can profile a service that serves no net/http/pprof and cannot be
-// restarted.
+// Package perf profiles the CPU use of a process from outside. The kernel samples its threads and
+// unwinds their stacks by frame pointers, which Go keeps on amd64 and arm64. The names of functions
+// come from the table that every Go binary has for its own stack traces, even a stripped one. So
+// the lab can profile a service that serves no net/http/pprof and cannot be restarted.
 //
-// It is for Linux, for processes of the same user, and where perf_event_open is permitted
-// (kernel.perf_event_paranoid at 2 or less, or CAP_PERFMON). Inlined calls show as the function
-// they were inlined into. It is not for the waits of goroutines, which samples of the CPU cannot
+// The package works on Linux, for processes of the same user, where perf_event_open is permitted
+// (kernel.perf_event_paranoid at 2 or less, or CAP_PERFMON). An inlined call counts as the function
+// that it was inlined into. It is not for the waits of goroutines, which samples of the CPU cannot
 // show. It starts no goroutines.
 package perf
 
@@ -20,22 +19,22 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// ErrUnsupported is returned if the kernel cannot or may not sample, and for binaries without a
-// table of functions.
+// ErrUnsupported is returned if the kernel cannot or must not sample the process, or if its binary
+// has no table of functions.
 var ErrUnsupported = errors.New("the process cannot be profiled from outside")
 
-// frequency is the sampling rate of each running thread, in Hz: twice runtime/pprof's, and not in
-// step with timers of 100 Hz.
+// frequency is the sampling rate of each running thread, in Hz: twice that of runtime/pprof, and
+// not in step with timers of 100 Hz.
 const frequency = 199
 
-// sample is one stack, the leaf first.
+// sample is one sampled stack of addresses, the leaf first.
 type sample struct {
-	kernel bool // it was in the kernel, on behalf of the leaf
+	kernel bool // the thread was in the kernel, on behalf of the leaf
 	stack  []uint64
 }
 
-// Profile samples a process for a while and returns a CPU profile in pprof's encoding. If there
-// is no room to sample all of its threads, the profile's comments state the number left out.
+// Profile samples a process for a while and returns a CPU profile in the encoding of pprof. If it
+// could not sample all threads, a comment in the profile has the number of those left out.
 func Profile(ctx context.Context, pid int, d time.Duration) ([]byte, error) {
 	symbols, err := openSymbols(pid)
 	if err != nil {
@@ -56,7 +55,7 @@ func Profile(ctx context.Context, pid int, d time.Duration) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encode makes a profile from samples: one sample counts for the time between two.
+// encode makes a profile from samples. A sample counts for the time between two samples.
 func encode(samples []sample, symbols *symbols, d time.Duration) *profile.Profile {
 	const period = int64(time.Second) / frequency
 	p := &profile.Profile{
@@ -87,15 +86,15 @@ func encode(samples []sample, symbols *symbols, d time.Duration) *profile.Profil
 		out := &profile.Sample{Value: []int64{1, period}}
 		for i, pc := range s.stack {
 			if i > 0 {
-				pc-- // a return address is after its call
+				pc-- // a return address follows its call
 			}
 			if name, file, line, ok := symbols.at(pc); ok {
 				out.Location = append(out.Location, locate(name, file, line))
 			}
 		}
 		if s.kernel {
-			// Whatever brought the thread there, the time is the kernel's: without a Go frame
-			// that shows that (the network poller, a page fault) it would look like computing.
+			// The thread spent this time in the kernel, whatever brought it there. Without a frame
+			// for that (the network poller, a page fault), it would look like computing.
 			out.Location = append([]*profile.Location{locate("internal/runtime/syscall.kernel", "", 0)}, out.Location...)
 		}
 		if len(out.Location) > 0 {

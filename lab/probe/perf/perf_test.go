@@ -15,11 +15,11 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// The test's own binary, started again, is the process that is looked at.
+// TestMain also runs the process that the test profiles, which is the same binary.
 func TestMain(m *testing.M) {
 	if os.Getenv("PERF_SUBJECT") != "" {
 		os.Stdout.WriteString("ready\n")
-		grind(time.Now().Add(time.Minute)) // ended by the test
+		grind(time.Now().Add(time.Minute)) // the test kills the process
 		return
 	}
 	os.Exit(m.Run())
@@ -73,7 +73,7 @@ func TestProfileFromOutside(t *testing.T) {
 	}
 }
 
-// grindingOf counts the samples of a profile.
+// grindingOf counts the samples of a profile, and those in grind.
 func grindingOf(t *testing.T, encoded []byte) (grinding, all int) {
 	t.Helper()
 	p, err := profile.Parse(bytes.NewReader(encoded))
@@ -123,7 +123,7 @@ func TestLoadedAt(t *testing.T) {
 	}
 }
 
-// record lays a sample out as the kernel does.
+// laidOut returns a sample record in the layout of the kernel.
 func laidOut(ip uint64, chain ...uint64) []byte {
 	b := binary.NativeEndian.AppendUint32(nil, 9)
 	b = binary.NativeEndian.AppendUint16(b, 0)

@@ -12,29 +12,31 @@ import (
 )
 
 const (
-	// ringSize is the size of a thread's ring, in bytes: at 199 Hz, 22 kB of the deepest stacks
-	// arrive between two readings. It counts against the memory that a user may lock, so it
-	// bounds the number of sampled threads. A ring must be a power of 2 of pages.
+	// ringSize is the size of a thread's ring buffer, in bytes: at 199 Hz, 22 kB of the deepest
+	// stacks arrive between two readings. The ring buffers count as memory that the user locks, so
+	// the limit of that bounds the number of sampled threads. The kernel requires a power of 2 of
+	// pages.
 	ringSize = 32 << 10
-	// maxStack is the deepest stack that is kept.
+	// maxStack is the maximum number of frames of a stack.
 	maxStack = 127
 )
 
-// Markers within a call chain (linux/perf_event.h).
+// Markers in a call chain (linux/perf_event.h).
 const (
 	contextKernel = ^uint64(127) // -128
 	contextUser   = ^uint64(511) // -512
 	contextMax    = ^uint64(4094)
 )
 
-// ring holds the samples of one thread.
+// ring is the ring buffer with the samples of one thread.
 type ring struct {
 	fd   int
 	mem  []byte
 	data []byte
 }
 
-// errNoRoom is why no more threads can be sampled, when a limit is used up.
+// errNoRoom is returned when a limit, such as that of locked memory, does not permit sampling
+// another thread.
 var errNoRoom = errors.New("no room to sample another thread")
 
 func open(tid int) (*ring, error) {
@@ -60,7 +62,7 @@ func openEvent(tid int) (fd int, err error) {
 	}
 	fd, err = unix.PerfEventOpen(&attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-		attr.Bits |= unix.PerfBitExcludeKernel // time spent there is then invisible
+		attr.Bits |= unix.PerfBitExcludeKernel // time in the kernel is then invisible
 		fd, err = unix.PerfEventOpen(&attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	}
 	return fd, whyNotOpened(err)
@@ -79,7 +81,7 @@ func whyNotOpened(err error) error {
 	return fmt.Errorf("perf_event_open: %w (it needs kernel.perf_event_paranoid at 2 or less, or CAP_PERFMON)", err)
 }
 
-// mapRing maps the ring of an event: a page that describes it, and the data.
+// mapRing maps the ring buffer of an event: a page of metadata, and then the data.
 func mapRing(fd int) ([]byte, error) {
 	page := os.Getpagesize()
 	mem, err := unix.Mmap(fd, 0, page+max(ringSize, page), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
@@ -94,7 +96,7 @@ func (r *ring) close() {
 	unix.Close(r.fd)
 }
 
-// read returns the samples that the kernel has put into the ring.
+// read returns the samples that the kernel has written since the previous call.
 func (r *ring) read() []sample {
 	meta := (*unix.PerfEventMmapPage)(unsafe.Pointer(&r.mem[0]))
 	head, tail := atomic.LoadUint64(&meta.Data_head), meta.Data_tail
@@ -106,8 +108,8 @@ func (r *ring) read() []sample {
 	return parse(b)
 }
 
-// parse decodes records in the kernel's layout for IP and CALLCHAIN. It skips records of other
-// types and incomplete ones.
+// parse decodes records in the kernel's layout for PERF_SAMPLE_IP and PERF_SAMPLE_CALLCHAIN. It
+// skips other types of records, and incomplete ones.
 func parse(b []byte) []sample {
 	const header = 8
 	order := binary.NativeEndian

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadsOf sums up the sampling of this process's threads if only a number of them can be
-// sampled before err.
+// threadsOf samples the threads of this process. Opening a ring buffer fails with err once there
+// are room of them.
 func threadsOf(room int, err error) (*threads, error) {
 	all := &threads{rings: map[int]*ring{}, left: map[int]bool{}}
 	all.open = func(int) (*ring, error) {
@@ -25,7 +25,7 @@ func threadsOf(room int, err error) (*threads, error) {
 	return all, all.follow(os.Getpid())
 }
 
-// The test's process has several threads: the runtime starts one that watches the others.
+// The process of the test has several threads: the runtime starts sysmon, which watches the others.
 func TestThreadsWithoutRoom(t *testing.T) {
 	full := fmt.Errorf("%w: of some kind", errNoRoom)
 	some, err := threadsOf(1, full)

@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// symbols finds the functions of a running Go program.
+// symbols maps addresses of a running Go program to functions.
 type symbols struct {
 	table *gosym.Table
 	bias  uint64 // load address minus link address
 }
 
-// openSymbols reads the table of functions of a process's binary.
+// openSymbols reads the function table of the binary of a process.
 func openSymbols(pid int) (*symbols, error) {
 	proc := "/proc/" + strconv.Itoa(pid)
 	f, err := elf.Open(proc + "/exe")
@@ -27,7 +27,7 @@ func openSymbols(pid int) (*symbols, error) {
 	defer f.Close()
 	text, functions := f.Section(".text"), f.Section(".gopclntab")
 	if functions == nil {
-		functions = f.Section(".data.rel.ro.gopclntab") // position-independent
+		functions = f.Section(".data.rel.ro.gopclntab") // its name in a position-independent executable
 	}
 	if text == nil || functions == nil {
 		return nil, errors.New("its binary holds no Go function table: is it a Go program?")
@@ -55,7 +55,8 @@ func openSymbols(pid int) (*symbols, error) {
 	return s, nil
 }
 
-// textStart returns the start of the Go code: with cgo, C code precedes it in the same section.
+// textStart returns the address at which the Go code starts: with cgo, C code precedes it in the
+// same section.
 func textStart(f *elf.File, section uint64) uint64 {
 	all, err := f.Symbols()
 	if err != nil {
@@ -84,8 +85,9 @@ func loadedAt(maps []byte, file string) uint64 {
 	return 0
 }
 
-// at returns the function of an address, and its first line: the line of the address itself may
-// belong to an inlined function in another file. False: it is not Go code of the program.
+// at returns the function that contains an address, and the function's first line. The line of the
+// address itself may belong to an inlined function in another file. ok is false if the address is
+// not in Go code of the program.
 func (s *symbols) at(pc uint64) (function, file string, line int, ok bool) {
 	f := s.table.PCToFunc(pc - s.bias)
 	if f == nil {

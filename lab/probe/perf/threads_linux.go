@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// refresh is the interval of reading the rings and searching for new threads.
+	// refresh is the interval at which collect reads the ring buffers and looks for new threads.
 	refresh = 100 * time.Millisecond
-	// maxThreads bounds the number of sampled threads.
+	// maxThreads is the maximum number of sampled threads.
 	maxThreads = 512
 )
 
@@ -22,8 +22,8 @@ const (
 type threads struct {
 	open  func(tid int) (*ring, error)
 	rings map[int]*ring
-	left  map[int]bool // threads without a ring
-	why   error        // the first error
+	left  map[int]bool // threads that are not sampled
+	why   error        // why the first of left is not sampled
 }
 
 func (t *threads) close() {
@@ -32,7 +32,7 @@ func (t *threads) close() {
 	}
 }
 
-// missing describes the threads that were left out; empty: none.
+// missing describes the threads that are not sampled; empty: there are none.
 func (t *threads) missing() string {
 	if len(t.left) == 0 {
 		return ""
@@ -40,8 +40,8 @@ func (t *threads) missing() string {
 	return fmt.Sprintf("%d of %d threads were left out: %v", len(t.left), len(t.left)+len(t.rings), t.why)
 }
 
-// collect samples all threads of a process. missing describes what the samples lack; empty:
-// nothing.
+// collect samples all threads of a process for a while. missing describes the threads that it could
+// not sample; empty: there are none.
 func collect(ctx context.Context, pid int, d time.Duration) (out []sample, missing string, err error) {
 	t := &threads{open: open, rings: map[int]*ring{}, left: map[int]bool{}}
 	defer t.close()
@@ -67,7 +67,7 @@ func collect(ctx context.Context, pid int, d time.Duration) (out []sample, missi
 	return out, t.missing(), nil
 }
 
-// follow begins to sample new threads, as far as there is room.
+// follow begins to sample the threads that are new, as far as limits permit.
 func (t *threads) follow(pid int) error {
 	tasks, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
 	if err != nil {
@@ -84,7 +84,7 @@ func (t *threads) follow(pid int) error {
 		}
 		r, err := t.open(tid)
 		switch {
-		case errors.Is(err, unix.ESRCH): // it has just ended
+		case errors.Is(err, unix.ESRCH): // the thread has just ended
 		case errors.Is(err, errNoRoom) && len(t.rings) > 0:
 			t.leave(tid, err)
 		case err != nil:

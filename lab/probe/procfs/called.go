@@ -8,11 +8,12 @@ import (
 // Listening is a listening socket.
 type Listening struct {
 	Inode   uint64
-	Address netip.AddrPort // the address at which it was called
+	Address netip.AddrPort // the address that the connection was opened to
 }
 
-// Called returns the listening sockets on this machine to which connections with these inodes lead.
-// The process is one whose network the connections are in; root is the folder that contains proc.
+// Called returns the listening sockets on this machine that accepted the given connections, which
+// are named by their inodes at the client. pid is a process in the network namespace of the
+// connections; root is the folder that contains proc.
 func Called(root string, pid int, inodes map[uint64]bool) []Listening {
 	if len(inodes) == 0 {
 		return nil
@@ -34,10 +35,10 @@ func called(sockets []tcpSocket, inodes map[uint64]bool) (out []Listening) {
 	return out
 }
 
-// listenerOf finds the socket that listens at an address, or at its port on all addresses; 0: none.
-// A connection that the process itself accepted leads to a client's port, which has no listener. An
-// address of another machine may have the port of a listener here, so only loopback and addresses
-// bound on this machine count.
+// listenerOf returns the inode of the socket that listens at an address, or at its port on all
+// addresses; 0: there is none. A connection that the process itself accepted leads to a client's
+// port, which has no listener. Another machine's address may have the port of a listener here, so
+// only loopback addresses and those bound on this machine count.
 func listenerOf(sockets []tcpSocket, at netip.AddrPort) (inode uint64) {
 	ours := at.Addr().IsLoopback()
 	for _, s := range sockets {

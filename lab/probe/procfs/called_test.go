@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// between makes a line of /proc/net/tcp.
+// between returns a line of /proc/net/tcp.
 func between(local, remote, state, inode string) string {
 	return "   0: " + local + " " + remote + " " + state + " 00000000:00000000 00:00000000 00000000  1000        0 " + inode + " 1 0 100\n"
 }

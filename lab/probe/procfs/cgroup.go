@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// Values that mean that a control group has no limit.
+// Values for a control group without a limit.
 const (
 	NoQuota  = 0.0
 	NoMemory = int64(0)
 )
 
-// CgroupDirs returns the folders with the limits of a controller ("cpu", "memory") that apply to
-// a process, as paths from the root of the file system without its first slash, the process's own
-// group first and the outermost last; v2 is their format. cgroup is /proc/PID/cgroup and
-// mountinfo is /proc/PID/mountinfo. No folders: the process is in no group with that controller.
+// CgroupDirs returns the folders with the limits of a controller ("cpu", "memory") that apply to a
+// process: the process's own group first, the outermost last. They are paths from the root of the
+// file system, without the first slash; v2 is their format. cgroup is /proc/PID/cgroup and
+// mountinfo is /proc/PID/mountinfo. Without folders, the process is in no mounted group with that
+// controller.
 //
-// Within a container the process's path may be that of the host while the mount shows the
-// container's own group as its root; then the folders may not exist, except the outermost, the
-// mount itself.
+// In a container, cgroup may have the path on the host while the mount's root is the container's
+// own group. Then the folders may not exist, except the outermost, which is the mount itself.
 func CgroupDirs(cgroup, mountinfo []byte, controller string) (dirs []string, v2 bool) {
 	type group struct {
 		path string
@@ -34,9 +34,9 @@ func CgroupDirs(cgroup, mountinfo []byte, controller string) (dirs []string, v2 
 		parts := strings.SplitN(strings.TrimRight(string(line), "\n"), ":", 3)
 		switch {
 		case len(parts) < 3 || !strings.HasPrefix(parts[2], "/"):
-		case strings.HasPrefix(parts[2]+"/", "/../"): // outside the reader's namespace: it is not visible
+		case strings.HasPrefix(parts[2]+"/", "/../"): // outside the reader's cgroup namespace, so not visible
 		case slices.Contains(strings.Split(parts[1], ","), controller):
-			found = append([]group{{parts[2], false}}, found...) // v1 has the controller, so v2 does not
+			found = append([]group{{parts[2], false}}, found...) // a controller is in one hierarchy only: in v1, so not in v2
 		case parts[0] == "0" && parts[1] == "":
 			found = append(found, group{parts[2], true})
 		}
@@ -61,7 +61,7 @@ func CgroupDirs(cgroup, mountinfo []byte, controller string) (dirs []string, v2 
 	}
 }
 
-// cgroupMount finds the mount point of a hierarchy and the group that is its root there.
+// cgroupMount returns the mount point of a hierarchy, and the group that is the root of the mount.
 // A line reads: ID parent major:minor root mount-point options [tags] - type source super-options.
 func cgroupMount(mountinfo []byte, controller string, v2 bool) (mount, root string, ok bool) {
 	for line := range bytes.Lines(mountinfo) {
@@ -77,7 +77,7 @@ func cgroupMount(mountinfo []byte, controller string, v2 bool) (mount, root stri
 	return "", "", false
 }
 
-// CPUQuota reads a v2 group's cpu.max: the number of CPUs that it may use, or NoQuota.
+// CPUQuota reads cpu.max of a v2 group: the number of CPUs that the group may use, or NoQuota.
 func CPUQuota(cpuMax []byte) (float64, error) {
 	fields := strings.Fields(string(cpuMax))
 	if len(fields) == 2 && fields[0] == "max" {
@@ -89,7 +89,8 @@ func CPUQuota(cpuMax []byte) (float64, error) {
 	return quota(fields[0], fields[1])
 }
 
-// CPUQuotaV1 reads a v1 group's cpu.cfs_quota_us and cpu.cfs_period_us.
+// CPUQuotaV1 reads cpu.cfs_quota_us and cpu.cfs_period_us of a v1 group: the number of CPUs that
+// the group may use, or NoQuota.
 func CPUQuotaV1(quotaUs, periodUs []byte) (float64, error) {
 	q := strings.TrimSpace(string(quotaUs))
 	if strings.HasPrefix(q, "-") {
@@ -107,11 +108,11 @@ func quota(used, period string) (float64, error) {
 	return float64(u) / float64(p), nil
 }
 
-// unlimitedV1 is the value from which a v1 memory limit means none: the kernel writes the largest
-// number of pages, in bytes.
+// unlimitedV1 is the smallest v1 memory limit, in bytes, that means no limit: the kernel writes the
+// largest number of pages, in bytes.
 const unlimitedV1 = int64(1) << 60
 
-// MemoryLimit reads memory.max (v2) or memory.limit_in_bytes (v1), in bytes, or NoMemory.
+// MemoryLimit reads memory.max (v2) or memory.limit_in_bytes (v1): the limit in bytes, or NoMemory.
 func MemoryLimit(b []byte) (int64, error) {
 	s := strings.TrimSpace(string(b))
 	if s == "max" {
@@ -127,8 +128,8 @@ func MemoryLimit(b []byte) (int64, error) {
 	return int64(n), nil
 }
 
-// Figure finds "name value" in a file of such lines: cpu.stat, meminfo (whose names end in a
-// colon).
+// Figure returns the value of a name in a file with lines "name value", such as cpu.stat, or "name:
+// value", such as meminfo.
 func Figure(b []byte, name string) (int64, bool) {
 	for line := range bytes.Lines(b) {
 		value, ok := bytes.CutPrefix(line, []byte(name))
@@ -160,7 +161,8 @@ func TimeWait(sockstat []byte) (int64, error) {
 	return 0, errors.New("sockstat has no number of sockets in TIME_WAIT")
 }
 
-// Chosen reads a file that lists choices with the current one in brackets: always [madvise] never.
+// Chosen reads a file that lists choices and has the current one in brackets: always [madvise]
+// never.
 func Chosen(b []byte) (string, error) {
 	_, rest, ok := strings.Cut(string(b), "[")
 	choice, _, ended := strings.Cut(rest, "]")

@@ -7,20 +7,22 @@ import (
 
 // Connection is a TCP connection, or a listening socket.
 type Connection struct {
-	Inode     uint64 // of the socket
+	Inode     uint64 // the socket
 	Listening bool
 	Local     uint16 // port
 	Remote    netip.AddrPort
-	// Sent and Received are the ages of the last bytes of either direction, in ms; the kernel
-	// counts in ticks of 1 to 10 ms. A direction without any byte has Never; so has that of a
-	// connection that only sends, such as a log's.
+	// Sent and Received are the times since the last byte of each direction, in ms; the kernel
+	// counts in ticks of 1 to 10 ms. A direction without any byte has Never. So has Sent of a
+	// connection that only sends, such as that of a log: it has sent more than maxQuestion
+	// segments, and received none.
 	Sent, Received uint32
 }
 
-// Never is the age of what did not happen.
+// Never is the time since an event that has not happened.
 const Never = ^uint32(0)
 
-// maxQuestion is the segments of a question that has no answer yet: on loopback some MB.
+// maxQuestion is the maximum number of segments of a request that has no answer yet: on loopback,
+// some MB.
 const maxQuestion = 64
 
 // Offsets in an inet_diag_msg and in the tcp_info that follows it (linux/inet_diag.h,
@@ -35,15 +37,15 @@ const (
 	attributeInfo   = 2 // INET_DIAG_INFO
 	infoSent        = 44
 	infoReceived    = 52
-	infoSegmentsIn  = 152 // with data
+	infoSegmentsIn  = 152 // segments with data
 	infoSegmentsOut = 156
 	infoLength      = 160
 	familyIPv4      = 2
 	stateListen     = 10
 )
 
-// parseConnections adds the sockets in one packet of an answer to out; done means that no packet
-// follows.
+// parseConnections appends the sockets in one packet of the kernel's answer to out. done is true if
+// no packet follows.
 func parseConnections(packet []byte, out []Connection) (all []Connection, done bool) {
 	done = messages(packet, func(row []byte) {
 		if c, ok := parseConnection(row); ok {

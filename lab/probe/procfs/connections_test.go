@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// connectionRow is a socket as the kernel describes it, with tcp_info.
+// connectionRow returns a socket as the kernel describes it, with tcp_info.
 func connectionRow(c Connection, segmentsOut, segmentsIn uint32) []byte {
 	order, b := binary.NativeEndian, make([]byte, diagLength)
 	b[diagFamily], b[diagState] = familyIPv4, 1

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Holder returns the process that has one of the sockets open; if several have, such as forked
-// workers that inherit it, the one that was started first. 0: none that
-// can be seen. root is the folder that contains proc.
+// Holder returns the process that has one of the sockets open; 0: none is visible. If several
+// processes have it open, such as forked workers that inherit it, Holder returns the one that was
+// started first. root is the folder that contains proc.
 func Holder(root string, inodes ...uint64) int {
 	processes, _ := filepath.Glob(filepath.Join(root, "proc/[0-9]*"))
 	best, since := 0, uint64(0)
@@ -28,7 +28,7 @@ func Holder(root string, inodes ...uint64) int {
 	return best
 }
 
-// maxFiles bounds the open files of a process that are searched.
+// maxFiles is the maximum number of open files of a process that are searched.
 const maxFiles = 1 << 20
 
 func holds(root string, pid int, inodes []uint64) bool {
@@ -40,14 +40,14 @@ func holds(root string, pid int, inodes []uint64) bool {
 	return false
 }
 
-// Held iterates over the inodes of the sockets that a process has open, among the given number of
-// its open files. root is the folder that contains proc.
+// Held iterates over the inodes of the sockets that a process has open. It looks at no more than
+// most of its open files. root is the folder that contains proc.
 func Held(root string, pid, most int) iter.Seq[uint64] {
 	return func(yield func(inode uint64) bool) {
 		folder := filepath.Join(root, "proc", strconv.Itoa(pid), "fd")
 		dir, err := os.Open(folder)
 		if err != nil {
-			return // it has ended, or belongs to another user
+			return // the process has ended, or belongs to another user
 		}
 		defer dir.Close()
 		files, _ := dir.Readdirnames(most)
@@ -63,7 +63,7 @@ func Held(root string, pid, most int) iter.Seq[uint64] {
 	}
 }
 
-// socketInode parses the link of an open socket, as in socket:[4711].
+// socketInode parses the target of the symbolic link of an open socket, as in socket:[4711].
 func socketInode(link string) (uint64, bool) {
 	text, ok := strings.CutPrefix(link, "socket:[")
 	text, closed := strings.CutSuffix(text, "]")
@@ -71,14 +71,13 @@ func socketInode(link string) (uint64, bool) {
 	return inode, ok && closed && err == nil
 }
 
-// startTime returns the start of a process, in clock ticks since the machine's start; 0: not
-// known.
+// startTime returns when a process started, in clock ticks since the machine's start; 0: not known.
 func startTime(dir string) uint64 {
 	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if err != nil {
 		return 0
 	}
-	// The name, in parentheses, may contain any character; after it, start time is the 20th
+	// The name, in parentheses, may contain any character. After it, the start time is the 20th
 	// field.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 20 {

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// ErrNoListener is returned for an address without a listening process that the lab can see.
+// ErrNoListener is returned for an address at which no process listens that the lab can see.
 var ErrNoListener = errors.New("no visible process listens there")
 
 // Listener returns the process that listens on a loopback address (host:port), so that a running
-// service can be watched from outside. It finds only processes whose open files it may read: the
-// user's own. The error wraps ErrNoListener if there is none.
+// service can be watched from outside. It finds only processes whose open files it may read, which
+// are usually those of the same user. If there is none, the error wraps ErrNoListener.
 func Listener(addr string) (pid int, err error) { return listener("/", addr) }
 
 func listener(root, addr string) (int, error) {
@@ -40,7 +40,7 @@ func listener(root, addr string) (int, error) {
 	return pid, nil
 }
 
-// loopback parses an address host:port. localhost stands for both loopback addresses.
+// loopback parses an address host:port. The name localhost stands for both loopback addresses.
 func loopback(addr string) ([]netip.AddrPort, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -65,8 +65,8 @@ func loopback(addr string) ([]netip.AddrPort, error) {
 	return out, nil
 }
 
-// listening returns the inodes of the sockets that accept connections for one of the addresses:
-// those bound to it, and those bound to all addresses.
+// listening returns the inodes of the sockets that accept connections to one of the addresses:
+// exact has those bound to it, all those bound to all addresses.
 func listening(sockets []tcpSocket, wanted []netip.AddrPort) (exact, all []uint64) {
 	for _, s := range sockets {
 		if s.state != listenHex || s.inode == 0 {

@@ -29,7 +29,7 @@ func TestListener(t *testing.T) {
 	}
 }
 
-// Of the processes that share a listening socket, the one that was started first is meant.
+// Of the processes that share a listening socket, Listener returns the one that was started first.
 func TestListenerOfAFamily(t *testing.T) {
 	root := t.TempDir()
 	write := func(path, text string) {
@@ -49,9 +49,9 @@ func TestListenerOfAFamily(t *testing.T) {
 	if _, err := listener(root, "127.0.0.1:8080"); !errors.Is(err, ErrNoListener) || !strings.Contains(err.Error(), "another user") {
 		t.Errorf("without a process: %v", err)
 	}
-	open("30", "socket:[12]", 1) // bound to all addresses: the other has the address itself
+	open("30", "socket:[12]", 1) // bound to all addresses; another socket is bound to the address itself
 	open("40", "socket:[11]", 500)
-	open("50", "socket:[11]", 400) // process ids have gone round
+	open("50", "socket:[11]", 400) // started before 40: process IDs have wrapped around
 	open("60", "pipe:[11]", 300)
 	if pid, err := listener(root, "127.0.0.1:8080"); err != nil || pid != 50 {
 		t.Errorf("%d, %v, want 50", pid, err)

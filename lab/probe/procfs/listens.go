@@ -9,9 +9,9 @@ import (
 	"strconv"
 )
 
-// Listens returns the TCP addresses at which a process accepts connections, in the order in which
-// their sockets were made. An address bound on all interfaces is given by its loopback address. It
-// is empty where /proc does not show them.
+// Listens returns the TCP addresses at which a process accepts connections, in the order of the
+// inodes of their sockets, which is that of their creation. For a socket bound to all addresses it
+// returns 127.0.0.1. It returns nothing where /proc does not show them.
 func Listens(pid int) []netip.AddrPort { return listens("/", pid) }
 
 func listens(root string, pid int) (out []netip.AddrPort) {
@@ -25,7 +25,7 @@ func listens(root string, pid int) (out []netip.AddrPort) {
 	slices.SortFunc(sockets, func(a, b tcpSocket) int { return cmp.Compare(a.inode, b.inode) })
 	for _, s := range sockets {
 		at := s.local
-		if at.Addr().IsUnspecified() { // one of :: accepts IPv4 as well, unless the process forbade it
+		if at.Addr().IsUnspecified() { // a socket bound to :: accepts IPv4 too, unless it has IPV6_V6ONLY
 			at = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), at.Port())
 		}
 		if !slices.Contains(out, at) {

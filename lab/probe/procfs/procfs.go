@@ -1,12 +1,12 @@
-// Package procfs parses the text files of Linux in /proc and /sys. Every function takes the
-// content of a file, or the file system that contains it, trusts none of it, and returns figures
-// in seconds and bytes. It also finds processes by their TCP sockets: which one listens at an
-// address, which listeners it calls, how long accept queues are (sock_diag(7)); of other users'
-// processes only what the kernel shows.
+// Package procfs parses the text files of Linux in /proc and /sys. A function takes the content of
+// a file, or the file system that contains it, does not trust it, and returns times in seconds and
+// sizes in bytes. It also finds processes by their TCP sockets: the process that listens at an
+// address, the listeners that a process calls, and the lengths of accept queues (sock_diag(7)). Of
+// other users' processes it finds only what the kernel shows.
 //
 // It is not for interpreting the figures (usage, host). It starts no goroutines.
 //
-// github.com/prometheus/procfs reads the same files. It allocates more for each reading, and the
+// github.com/prometheus/procfs reads the same files, but allocates more for each reading, and the
 // probe reads up to ten times a second for each process and thread.
 package procfs
 
@@ -19,11 +19,12 @@ import (
 	"strings"
 )
 
-// userHz is the unit of CPU times in /proc: 100 per second in every kernel's user interface.
+// userHz is the number of clock ticks per second in /proc: 100 in the user interface of every
+// kernel.
 const userHz = 100
 
-// CPUTimes reads /proc/stat: the CPU time that was used and that the hypervisor took, in s, over
-// the given CPUs, or over all if none are given.
+// CPUTimes reads /proc/stat: the CPU time that was used, and the time that the hypervisor took
+// (steal), in s. It sums over the given CPUs, or over all if none are given.
 func CPUTimes(stat []byte, cpus []int) (busy, steal float64, err error) {
 	found := 0
 	for line := range bytes.Lines(stat) {
@@ -50,8 +51,8 @@ func CPUTimes(stat []byte, cpus []int) (busy, steal float64, err error) {
 	return busy, steal, nil
 }
 
-// cpuLine reads user, nice, system, idle, iowait, irq, softirq and steal; guest time is part of
-// user.
+// cpuLine reads user, nice, system, idle, iowait, irq, softirq and steal. It leaves out guest time,
+// which is part of user.
 func cpuLine(fields []string) (busy, steal float64, err error) {
 	const idle, iowait, stealAt = 3, 4, 7
 	if len(fields) <= idle {
@@ -73,7 +74,7 @@ func cpuLine(fields []string) (busy, steal float64, err error) {
 	return busy, steal, nil
 }
 
-// Resident reads the resident pages from /proc/PID/statm.
+// Resident reads the number of resident pages from /proc/PID/statm.
 func Resident(statm []byte) (pages int64, err error) {
 	fields := strings.Fields(string(statm))
 	if len(fields) < 2 {
@@ -104,7 +105,7 @@ func Scheduled(schedstat []byte) (ran, delayed float64, err error) {
 	return float64(first) / 1e9, float64(second) / 1e9, nil
 }
 
-// Pressure reads the time in which some task waited from a file of /proc/pressure, in s.
+// Pressure reads from a file of /proc/pressure how long some task waited, in s.
 func Pressure(psi []byte) (float64, error) {
 	for line := range bytes.Lines(psi) {
 		fields := strings.Fields(string(line))
@@ -124,7 +125,7 @@ func Pressure(psi []byte) (float64, error) {
 	return 0, errors.New("/proc/pressure: no total of some")
 }
 
-// maxCPUs bounds a list of CPUs: the maximum of any kernel build.
+// maxCPUs is the maximum length of a list of CPUs, and the maximum of any build of the kernel.
 const maxCPUs = 8192
 
 // AllowedCPUs reads the CPUs that a process may use from its /proc/PID/status.
@@ -157,7 +158,7 @@ func CPUList(list string) ([]int, error) {
 	return out, nil
 }
 
-// IDs parses process IDs separated by blanks, at most a given number.
+// IDs parses process IDs separated by white space, and returns no more than most.
 func IDs(b []byte, most int) []int {
 	var out []int
 	for _, f := range strings.Fields(string(b)) {
@@ -182,8 +183,8 @@ func MemTotal(meminfo []byte) (int64, error) {
 	return 0, errors.New("/proc/meminfo has no MemTotal")
 }
 
-// CPUModel reads the processor's name from /proc/cpuinfo; empty when it is not given, as on many
-// ARM machines.
+// CPUModel reads the processor's name from /proc/cpuinfo; empty: the file does not have it, as on
+// many ARM machines.
 func CPUModel(cpuinfo []byte) string {
 	for line := range bytes.Lines(cpuinfo) {
 		name, value, ok := strings.Cut(string(line), ":")

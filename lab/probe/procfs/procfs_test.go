@@ -185,7 +185,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, what is read from it is a figure that can be: finite and not below 0.
+// Whatever a file contains, a figure read from it is finite and not negative.
 func FuzzFigures(f *testing.F) {
 	for _, name := range []string{"stat", "pid_stat", "pressure_cpu", "pid_status", "meminfo", "cpuinfo", "sockstat", "netstat", "task_stat", "task_status"} {
 		f.Add(fixture(f, name))
@@ -247,7 +247,7 @@ func FuzzFigures(f *testing.F) {
 	})
 }
 
-// Every folder leads up to the mount, and none leads out of the root.
+// Each folder is above the previous one, and none is outside the root.
 func FuzzCgroupDirs(f *testing.F) {
 	f.Add(fixture(f, "cgroup_v1"), fixture(f, "mountinfo_v1"))
 	f.Add(fixture(f, "cgroup_v2"), fixture(f, "mountinfo_v2"))

@@ -4,23 +4,24 @@ import "encoding/binary"
 
 // Queue is a listening socket's queue of connections that are not yet accepted.
 type Queue struct {
-	Inode         uint64 // of the socket
+	Inode         uint64 // the socket
 	Length, Limit int64
 }
 
-// Lengths and offsets in the answers of sock_diag(7), which are in the machine's byte order.
+// Lengths and offsets in the answers of sock_diag(7), whose numbers are in the machine's byte
+// order.
 const (
 	netlinkHeader = 16 // length, type, flags, sequence, port
 	netlinkError  = 2
 	netlinkDone   = 3
-	diagLength    = 72 // inet_diag_msg; of a listening socket, its receive queue is the accept queue
+	diagLength    = 72 // inet_diag_msg
 	diagReceive   = 56
-	diagSend      = 60 // and its send queue that queue's limit
+	diagSend      = 60 // send queue; of a listening socket, the limit of its accept queue
 	diagInode     = 68
 )
 
-// parseQueues adds the listening sockets in one packet of an answer to out; done means that no
-// packet follows.
+// parseQueues appends the listening sockets in one packet of the kernel's answer to out. done is
+// true if no packet follows.
 func parseQueues(packet []byte, out []Queue) (queues []Queue, done bool) {
 	order := binary.NativeEndian
 	done = messages(packet, func(row []byte) {
@@ -33,8 +34,8 @@ func parseQueues(packet []byte, out []Queue) (queues []Queue, done bool) {
 	return out, done
 }
 
-// messages passes each socket in one packet of an answer to take; done means that no packet
-// follows.
+// messages passes each socket in one packet of the kernel's answer to take. done is true if no
+// packet follows.
 func messages(packet []byte, take func(row []byte)) (done bool) {
 	order := binary.NativeEndian
 	for len(packet) >= netlinkHeader {

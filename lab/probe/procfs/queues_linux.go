@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	maxPackets = 64       // of one answer; each holds some hundred sockets
-	packetSize = 32 << 10 // bytes: the maximum that the kernel puts into one packet
+	maxPackets = 64       // maximum per answer; a packet holds a hundred sockets or more
+	packetSize = 32 << 10 // bytes: the maximum size of a packet from the kernel
 
-	patience = 100 * time.Millisecond // for an answer
+	patience = 100 * time.Millisecond // time limit of an answer
 )
 
 // AcceptQueues lists the listening TCP sockets of this network namespace; it omits those that the
@@ -24,8 +24,8 @@ func AcceptQueues() (out []Queue) {
 	return out
 }
 
-// Connections lists the listening and the established TCP sockets of this network namespace; it
-// omits those that the kernel does not report, and all beyond some 6,000.
+// Connections lists the listening and the established TCP sockets of this network namespace. It
+// omits those that the kernel does not report, and of each address family all beyond some 6,000.
 func Connections() (out []Connection) {
 	const withInfo = 1 << (attributeInfo - 1)
 	request(1<<stateListen|1<<unix.BPF_TCP_ESTABLISHED, withInfo, func(packet []byte) (done bool) {
@@ -35,15 +35,16 @@ func Connections() (out []Connection) {
 	return out
 }
 
-// request asks the kernel for the TCP sockets in the given states, and passes each packet of its
-// answers to read, which says whether it was an answer's last.
+// request asks the kernel for the TCP sockets in the given states, separately for IPv4 and IPv6. It
+// passes each packet of the answers to read, which reports whether the packet was the last of its
+// answer.
 func request(states uint32, extensions byte, read func(packet []byte) (done bool)) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
 		return
 	}
 	defer unix.Close(fd)
-	// The kernel answers immediately; the timeout only ensures that nothing can delay the
+	// The kernel answers immediately. The timeout ensures that a missing answer does not delay the
 	// readings.
 	timeout := unix.NsecToTimeval(patience.Nanoseconds())
 	if unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout) != nil {

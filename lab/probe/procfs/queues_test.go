@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// message is one message of an answer of sock_diag.
+// message returns one message of an answer of sock_diag.
 func message(kind uint16, body []byte) []byte {
 	b := make([]byte, netlinkHeader, netlinkHeader+len(body))
 	binary.NativeEndian.PutUint32(b, uint32(netlinkHeader+len(body)))

@@ -6,14 +6,14 @@ import (
 	"path"
 )
 
-// Cgroups returns the result of CgroupDirs for a process ("self", or its ID), with paths as this
-// process sees them. files is the root of the file system.
+// Cgroups returns the result of CgroupDirs for a process ("self", or its ID), with the paths that
+// this process sees. files is the root of the file system.
 func Cgroups(files fs.FS, process, controller string) (dirs []string, v2 bool, err error) {
 	cgroup, err := fs.ReadFile(files, path.Join("proc", process, "cgroup"))
 	if err != nil {
 		return nil, false, err
 	}
-	// This process's mounts, also for another process: the mount points of a process in a
+	// These are this process's mounts, even for another process: the mount points of a process in a
 	// container do not exist here.
 	mounts, err := fs.ReadFile(files, "proc/self/mountinfo")
 	if err != nil {
@@ -23,13 +23,13 @@ func Cgroups(files fs.FS, process, controller string) (dirs []string, v2 bool, e
 	return dirs, v2, nil
 }
 
-// LowestQuota returns the lowest CPU quota of groups that Cgroups found for "cpu", and the
-// outermost of the groups with that quota; NoQuota: none has one.
+// LowestQuota returns the lowest CPU quota of the groups that Cgroups found for "cpu", and the
+// outermost of the groups with that quota; NoQuota: none of them has a quota.
 func LowestQuota(files fs.FS, dirs []string, v2 bool) (cores float64, group string, err error) {
 	for _, dir := range dirs {
 		q, err := groupQuota(files, dir, v2)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // the outermost group has no limit; a host's path does not exist in a container
+			continue // the root group has no such file; a path on the host does not exist in a container
 		}
 		if err != nil {
 			return NoQuota, "", err

@@ -28,7 +28,7 @@ type tcpSocket struct {
 	inode         uint64
 }
 
-// tcpSockets parses a table. It skips invalid lines.
+// tcpSockets parses /proc/net/tcp or tcp6. It skips invalid lines.
 func tcpSockets(table []byte) (out []tcpSocket) {
 	for line := range bytes.Lines(table) {
 		f := strings.Fields(string(line))
@@ -48,18 +48,18 @@ func tcpSockets(table []byte) (out []tcpSocket) {
 	return out
 }
 
-// table reads the TCP sockets in the network of a process.
+// table reads the TCP sockets in the network namespace of a process.
 func table(root, process string) (out []tcpSocket) {
 	for _, name := range []string{"tcp", "tcp6"} {
-		if lines, err := os.ReadFile(filepath.Join(root, "proc", process, "net", name)); err == nil { // no tcp6: IPv6 is off
+		if lines, err := os.ReadFile(filepath.Join(root, "proc", process, "net", name)); err == nil { // without IPv6, there is no tcp6
 			out = append(out, tcpSockets(lines)...)
 		}
 	}
 	return out
 }
 
-// tableAddress parses an address in the kernel's format: hexadecimal words of 32 bits, each in
-// the byte order of the machine, and the port.
+// tableAddress parses an address in the kernel's format: the IP address as hexadecimal words of 32
+// bits, each in the machine's byte order, and the port.
 func tableAddress(s string) (netip.AddrPort, bool) {
 	address, port, _ := strings.Cut(s, ":")
 	number, err := strconv.ParseUint(port, 16, 16)

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Fields of /proc/PID/stat, counted from the state, which follows the name.
+// Indexes of fields of /proc/PID/stat, counted from the state, which follows the name.
 const (
 	statUser    = 11
 	statSystem  = 12
 	statBlocked = 39
 )
 
-// statFields splits /proc/PID/stat after the name, which is in parentheses and may contain any
-// character, parentheses too.
+// statFields returns the fields of /proc/PID/stat after the name. The name is in parentheses, and
+// may itself contain any character, even a parenthesis.
 func statFields(stat []byte) []string {
 	end := bytes.LastIndexByte(stat, ')')
 	if end < 0 {
@@ -25,7 +25,7 @@ func statFields(stat []byte) []string {
 	return strings.Fields(string(stat[end+1:]))
 }
 
-// ticks reads one field that counts CPU time or the like, in s.
+// ticks reads a field that counts clock ticks, and returns it in s.
 func ticks(fields []string, at int) (float64, error) {
 	if at >= len(fields) {
 		return 0, errors.New("/proc/PID/stat is cut short")
@@ -37,8 +37,8 @@ func ticks(fields []string, at int) (float64, error) {
 	return float64(n) / userHz, nil
 }
 
-// ProcessCPU reads the CPU time that a process or thread has used, and the part of it spent in
-// the kernel, from /proc/PID/stat, in s.
+// ProcessCPU reads from /proc/PID/stat the CPU time that a process or thread has used, and the part
+// of it spent in the kernel, in s.
 func ProcessCPU(stat []byte) (total, system float64, err error) {
 	fields := statFields(stat)
 	user, err := ticks(fields, statUser)
@@ -52,12 +52,12 @@ func ProcessCPU(stat []byte) (total, system float64, err error) {
 	return user + system, system, nil
 }
 
-// BlockedIO reads the time that a thread has waited for a disk from /proc/PID/task/TID/stat, in s.
+// BlockedIO reads from /proc/PID/task/TID/stat how long a thread has waited for block I/O, in s.
 // The kernel counts it only while delay accounting is on (kernel.task_delayacct).
 func BlockedIO(stat []byte) (float64, error) { return ticks(statFields(stat), statBlocked) }
 
-// Switches reads the voluntary context switches of a thread, which then waits, and the
-// involuntary ones, from /proc/PID/task/TID/status.
+// Switches reads the context switches of a thread from /proc/PID/task/TID/status: the voluntary
+// ones, after which it waits, and the involuntary ones.
 func Switches(status []byte) (waits, preemptions int64, err error) {
 	waits, ok := Figure(status, "voluntary_ctxt_switches")
 	preemptions, okToo := Figure(status, "nonvoluntary_ctxt_switches")
@@ -67,9 +67,9 @@ func Switches(status []byte) (waits, preemptions int64, err error) {
 	return waits, preemptions, nil
 }
 
-// ListenOverflows reads the number of connections that were refused because the accept queue of
-// their listener was full from /proc/net/netstat. The file has the names of its figures in one
-// line and their values in the next.
+// ListenOverflows reads from /proc/net/netstat the number of connections that the kernel dropped
+// because the accept queue of their listener was full. The file has the names of its figures in one
+// line, and their values in the next.
 func ListenOverflows(netstat []byte) (int64, error) {
 	var names []string
 	for line := range bytes.Lines(netstat) {

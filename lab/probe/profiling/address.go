@@ -10,15 +10,15 @@ import (
 	"dyno/lab/record/redact"
 )
 
-// Address is a target's debug address, and what it takes to be let in.
+// Address is a target's debug address, with the credentials for it.
 type Address struct {
-	// URL is a base URL, as in http://ops:password@127.0.0.1:6060/internal?key=x: user, path and
-	// query are part of each request. The scheme may be left out. The URL of the index itself
-	// (http://host/debug/pprof/) names the same address, and a path that ends in /pprof is that of
-	// the profiles.
+	// URL is a base URL, as in http://ops:password@127.0.0.1:6060/internal?key=x: its user, path
+	// and query are part of each request. The default scheme is http. The URL of the index itself
+	// (http://host/debug/pprof/) names the same address. A path that ends in /pprof is that of the
+	// profiles.
 	URL   string
-	Token string      // bearer token of a guarded address; empty: none is sent
-	TLS   *tls.Config // for https; nil: the system's authorities
+	Token string      // bearer token of a guarded address; empty: the client sends none
+	TLS   *tls.Config // for https; nil: the system's certificate authorities
 }
 
 // String returns the address without its secrets.
@@ -32,8 +32,8 @@ func (a Address) text() string {
 	return a.URL
 }
 
-// endpoint returns the URL of a path at the address. The path is one of this package or of
-// package agent, and may carry a query.
+// endpoint returns the URL of a path at the address. The path is a constant of this package or of
+// package agent, and may have a query.
 func (a Address) endpoint(path string) (*url.URL, error) {
 	u, err := url.Parse(a.text())
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -56,7 +56,7 @@ func (a Address) endpoint(path string) (*url.URL, error) {
 	return u, nil
 }
 
-// roots returns the prefix of all debug paths of an address with this path, and the path of the
+// roots returns, for the path of an address, the prefix of all debug paths, and the path of the
 // profiles, which ends in a slash.
 func roots(path string) (prefix, profiles string) {
 	path = strings.TrimRight(path, "/")
@@ -71,7 +71,7 @@ func roots(path string) (prefix, profiles string) {
 }
 
 // ownQuery returns an address's query without the parameters of net/http/pprof, which an address
-// that was copied from a browser may have.
+// copied from a browser may have.
 func ownQuery(query string) string {
 	var own []string
 	for pair := range strings.SplitSeq(query, "&") {

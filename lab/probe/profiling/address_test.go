@@ -21,14 +21,14 @@ func TestEndpoint(t *testing.T) {
 		{"http://me:pw@h/ops", "http://me:pw@h/ops/debug/pprof/heap?gc=1", "http://me:pw@h/ops/debug/dyno/info"},
 		{"me:pw@h/ops", "http://me:pw@h/ops/debug/pprof/heap?gc=1", "http://me:pw@h/ops/debug/dyno/info"},
 		{"h/x?key=a://b#part", "http://h/x/debug/pprof/heap?key=a://b&gc=1", "http://h/x/debug/dyno/info?key=a://b"},
-		// As copied from a browser.
+		// Addresses copied from a browser.
 		{"http://h/debug/pprof/", "http://h/debug/pprof/heap?gc=1", "http://h/debug/dyno/info"},
 		{"http://h/debug/pprof", "http://h/debug/pprof/heap?gc=1", "http://h/debug/dyno/info"},
 		{"http://h/ops/debug/pprof/profile?seconds=9&key=k", "http://h/ops/debug/pprof/heap?key=k&gc=1", "http://h/ops/debug/dyno/info?key=k"},
 		{"http://h/debug/pprof/goroutine?debug=2", "http://h/debug/pprof/heap?gc=1", "http://h/debug/dyno/info"},
 		{"http://h/debug", "http://h/debug/pprof/heap?gc=1", "http://h/debug/dyno/info"},
 		{"http://h/ops/debug/dyno/info", "http://h/ops/debug/pprof/heap?gc=1", "http://h/ops/debug/dyno/info"},
-		// Routers that put the profiles elsewhere.
+		// Routers that serve the profiles elsewhere.
 		{"http://h/dev/pprof", "http://h/dev/pprof/heap?gc=1", "http://h/dev/debug/dyno/info"},
 	} {
 		at := Address{URL: tt.debug}
@@ -71,7 +71,8 @@ func FuzzEndpoint(f *testing.F) {
 	})
 }
 
-// within serves net/http/pprof and the agent below a path, for a user and a key.
+// within returns a server of net/http/pprof and the agent below a path, which requires a user and a
+// key.
 func within(t *testing.T) *httptest.Server {
 	mux := http.NewServeMux()
 	mux.Handle("/ops/debug/pprof/", http.StripPrefix("/ops", http.HandlerFunc(pprof.Index)))
@@ -161,7 +162,7 @@ func TestUnanswered(t *testing.T) {
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
 	host := strings.TrimPrefix(secure.URL, "https://")
-	foreign := serve(t, func(w http.ResponseWriter, r *http.Request) { // as of a TLS server that is not Go's
+	foreign := serve(t, func(w http.ResponseWriter, r *http.Request) { // as a TLS server that is not written in Go answers
 		c, _, err := w.(http.Hijacker).Hijack()
 		if err != nil {
 			t.Error(err)

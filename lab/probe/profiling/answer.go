@@ -14,7 +14,7 @@ import (
 	"dyno/lab/record/redact"
 )
 
-// StatusError is an answer other than the expected one.
+// StatusError is an unexpected answer of a debug address.
 type StatusError struct {
 	Code int    // HTTP status
 	text string // the request and the answer
@@ -22,8 +22,8 @@ type StatusError struct {
 
 func (e *StatusError) Error() string { return e.text }
 
-// Refused reports whether an error is the answer of an address that has the path but refused this
-// client, or failed. Any other answer means that it does not have the path.
+// Refused reports whether err is the answer of an address that has the path, but refused this
+// client, redirected it or failed. Any other answer means that the address does not have the path.
 func Refused(err error) bool {
 	var status *StatusError
 	if !errors.As(err, &status) {
@@ -33,8 +33,8 @@ func Refused(err error) bool {
 	return c == http.StatusUnauthorized || c == http.StatusForbidden || c >= 300 && c < 400 || c >= 500
 }
 
-// Unexpected describes an answer by its status and the beginning of its text, with the fix where
-// it is known.
+// Unexpected describes an answer by its status and the beginning of its text. Where the fix is
+// known, it names that.
 func Unexpected(resp *http.Response, body []byte) *StatusError {
 	what := "the answer"
 	if resp.Request != nil {
@@ -62,10 +62,10 @@ func Unexpected(resp *http.Response, body []byte) *StatusError {
 	return &StatusError{resp.StatusCode, what + " answered " + said}
 }
 
-// bare returns a URL without what may be secret in it.
+// bare returns a URL without the parts that may be secret.
 func bare(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }
 
-// unanswered returns why a request had no answer, without the URL's secrets.
+// unanswered returns the reason why a request had no answer, without the secrets of the URL.
 func unanswered(u *url.URL, err error) error {
 	if outer := (*url.Error)(nil); errors.As(err, &outer) {
 		err = outer.Err // outer has the query in its text

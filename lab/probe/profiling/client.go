@@ -21,9 +21,9 @@ var ErrNoAgent = errors.New("the debug address has no agent")
 var errNoPID = errors.New("the answer names no process")
 
 const (
-	answerWithin = 5 * time.Second // time limit for the headers of an answer that needs no work
-	maxAnswer    = 1 << 20         // bytes of an answer in JSON: an assembly is some kilobytes
-	maxComplaint = 300             // bytes of an error's text that are shown
+	answerWithin = 5 * time.Second // time limit for connecting, and for an answer that needs no work
+	maxAnswer    = 1 << 20         // bytes of an answer that are read: an assembly has some kilobytes
+	maxComplaint = 300             // bytes of an unexpected answer's text that are shown
 )
 
 // Client is a client of one debug address.
@@ -32,7 +32,7 @@ type Client struct {
 	at   Address
 }
 
-// New returns a client without a proxy, because its targets are near, and without redirects,
+// New returns a client that uses no proxy, because its targets are near, and follows no redirects,
 // because its POST requests change a process.
 func New(at Address) *Client {
 	return &Client{at: at, http: http.Client{
@@ -71,13 +71,13 @@ func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (*
 	return resp, nil
 }
 
-// Get requests a path, which may carry a query.
+// Get requests a path, which may have a query.
 func (c *Client) Get(ctx context.Context, path string) (*http.Response, error) {
 	return c.do(ctx, http.MethodGet, path, nil)
 }
 
-// Info requests the agent's description of its process. The error is ErrNoAgent if the address
-// answers without an agent.
+// Info requests the agent's description of its process. The error wraps ErrNoAgent if the address
+// answers, but without an agent.
 func (c *Client) Info(ctx context.Context) (*agent.Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -92,7 +92,7 @@ func (c *Client) Info(ctx context.Context) (*agent.Info, error) {
 	return &info, nil
 }
 
-// decode decodes a JSON answer and closes it; a status other than 200 is an error.
+// decode decodes a JSON answer and closes its body. A status other than 200 is an error.
 func decode(resp *http.Response, into any) error {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
@@ -109,7 +109,7 @@ func decode(resp *http.Response, into any) error {
 }
 
 // Control changes settings of the target through its agent and returns the previous ones; passing
-// those to Control restores them. An agent beyond loopback requires its token.
+// those to Control restores them. An agent that listens beyond loopback requires its token.
 func Control(ctx context.Context, at Address, change agent.Control) (previous agent.Control, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -133,11 +133,12 @@ func Control(ctx context.Context, at Address, change agent.Control) (previous ag
 	return previous, nil
 }
 
-// PathPprof is where net/http/pprof serves its profiles.
+// PathPprof is the path at which net/http/pprof serves its profiles.
 const PathPprof = "/debug/pprof/"
 
-// Pprof returns nil if net/http/pprof answers at the debug address, and otherwise an error with
-// what answered instead. Some programs serve single profiles without the list of them.
+// Pprof returns nil if net/http/pprof answers at the debug address, and otherwise an error that
+// says what answered. It also accepts a program that serves single profiles without the index of
+// them.
 func Pprof(ctx context.Context, at Address) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -150,7 +151,7 @@ func Pprof(ctx context.Context, at Address) error {
 	return err
 }
 
-// expect requests a page that must contain a text in its first megabyte.
+// expect requests a page, whose first megabyte must contain a text.
 func (c *Client) expect(ctx context.Context, path, text string) error {
 	resp, err := c.Get(ctx, path)
 	if err != nil {

@@ -25,7 +25,7 @@ const secret = "open sesame"
 
 var quiet = log.New(io.Discard, "", 0)
 
-// guarded admits requests with the token.
+// guarded passes requests with the token to h.
 func guarded(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+secret {

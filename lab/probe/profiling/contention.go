@@ -15,46 +15,47 @@ import (
 	"dyno/lab/record"
 )
 
-// Sampling rates of contention during a recording. A tenth of the contended unlocks is enough: a
-// lock that bounds a service is contended thousands of times a second. Blocking for less than 10
-// us is sampled in proportion to its length; 10 us is about the cost of parking and waking a
-// goroutine.
+// Sampling rates of contention while it is recorded. A tenth of the contended unlocks is enough: a
+// lock that limits a service is contended thousands of times a second. The runtime samples blocking
+// for less than 10 us in proportion to its length; parking and waking a goroutine takes about 10
+// us.
 const (
 	mutexFraction = 10
 	blockRate     = 10_000 // ns
 )
 
-// RecordContention makes the target's agent record contention, for the mutex and block profiles.
-// It returns the function that restores the previous rates, which works also after ctx has ended
-// and returns an error if it could not restore them.
+// RecordContention makes the target's agent record contention, for the mutex and block profiles. It
+// returns a function that restores the previous rates, or returns an error if it cannot. The
+// function works even after ctx has ended.
 //
-// Inspect does this itself, but under load that is too late for a lock that is never free: after
-// the rate is switched on, the runtime leaves out each lock that has waiting goroutines, until
-// for a moment none waits. So call RecordContention before the load begins.
+// Inspect does this itself, but under load that is too late for a lock that is never free: the
+// runtime leaves out a lock for which goroutines were already waiting when the rate was switched
+// on, until for a moment none waits. So call RecordContention before the load begins.
 func RecordContention(ctx context.Context, at Address) (restore func() error, err error) {
 	before, err := Control(ctx, at, agent.Control{MutexFraction: new(mutexFraction), BlockRate: new(blockRate)})
 	if err != nil {
 		return func() error { return nil }, err
 	}
 	return func() error {
-		_, err := Control(context.WithoutCancel(ctx), at, before) // Control sets its own time limit
+		_, err := Control(context.WithoutCancel(ctx), at, before) // Control has its own time limit
 		return err
 	}, nil
 }
 
-// contention is a profile that counts from the start of the process, if its rate is on.
+// contention is a mutex or block profile. The target counts from the start of its process, if the
+// rate is on.
 type contention struct {
 	kind   string
-	rate   string // function of package runtime that sets its rate
+	rate   string // function of package runtime that sets the rate
 	begun  time.Time
 	over   time.Duration
 	before *profile.Profile
-	none   bool             // it has been empty since the process started
-	during *profile.Profile // contention since the previous snapshot
+	none   bool             // it is empty: nothing was recorded since the process started
+	during *profile.Profile // contention since before
 	err    error
 }
 
-// overTime takes the CPU profile, and the contention during the same time.
+// overTime takes the CPU profile, and the mutex and block profiles of the same time.
 func (i *inspector) overTime(ctx context.Context) {
 	restore, unswitched := i.switchRates(ctx)
 	defer func() { i.unrestored = restore() }()
@@ -66,7 +67,7 @@ func (i *inspector) overTime(ctx context.Context) {
 	}
 	i.cpu(ctx)
 	if mutex.err == nil || block.err == nil {
-		// Without a CPU profile, for example because another one is running, there is still
+		// If the CPU profile failed, for example because another one is running, there is still
 		// contention to record.
 		pause(ctx, time.Until(mutex.begun.Add(i.CPU)))
 	}
@@ -85,8 +86,8 @@ func (i *inspector) overTime(ctx context.Context) {
 	i.enterContention(block)
 }
 
-// switchRates switches recording on if possible. It returns the function that restores the rates,
-// and an error if they could not be switched.
+// switchRates makes the target record contention if possible. It returns the function that restores
+// the rates, and an error if they could not be switched.
 func (i *inspector) switchRates(ctx context.Context) (restore func() error, err error) {
 	if !i.Agent {
 		return func() error { return nil }, errors.New("only the agent (import dyno/agent and serve it at /debug/dyno/) can switch it on for the time of a profile")
@@ -127,23 +128,24 @@ func (c *contention) end(after *profile.Profile, err error) {
 	c.during = p.Compact()
 }
 
-// errHidden says why a mutex profile is incomplete.
+// errHidden is the reason of an incomplete mutex profile.
 var errHidden = errors.New("it lacks a lock for which goroutines waited all the time since recording was switched on: " +
 	"the runtime leaves those out; switch it on before the load begins, or use the block profile for the waiting code and the execution trace for the unlocking code")
 
 // hidden reports whether goroutines waited much longer for locks than the mutex profile accounts
-// for. Both profiles count the same time, one at the unlocking code and one at the waiting code.
+// for. Both profiles cover the same time: the mutex profile attributes it to the unlocking code,
+// the block profile to the waiting code.
 func hidden(mutex, block *profile.Profile) bool {
-	const known = 0.1                                                                            // minimum share of the time: sampling alone does not lose that much
-	held := delay(mutex, func(leaf string) bool { return !strings.HasPrefix(leaf, "runtime.") }) // package runtime has locks of its own
+	const known = 0.1                                                                            // minimum share of the waiting time; sampling alone does not lose that much
+	held := delay(mutex, func(leaf string) bool { return !strings.HasPrefix(leaf, "runtime.") }) // package runtime has its own locks
 	waited := delay(block, func(leaf string) bool {
 		return leaf == "sync.(*Mutex).Lock" || leaf == "sync.(*RWMutex).Lock" || leaf == "sync.(*RWMutex).RLock"
 	})
-	const little = 0.1e9 // ns; sampling may well miss less than this entirely
+	const little = 0.1e9 // ns; sampling may miss a shorter time entirely
 	return waited > little && held < known*waited
 }
 
-// delay sums the time of the stacks whose innermost function is wanted, in ns.
+// delay sums the delay of the stacks whose leaf is wanted, in ns.
 func delay(p *profile.Profile, wanted func(leaf string) bool) float64 {
 	at := slices.IndexFunc(p.SampleType, func(t *profile.ValueType) bool { return t.Type == record.ValueDelay })
 	sum := 0.0
@@ -156,13 +158,13 @@ func delay(p *profile.Profile, wanted func(leaf string) bool) float64 {
 	return sum
 }
 
-// grew reports whether a sample has not been rounded below zero.
+// grew reports whether no value of a sample is negative. Rounding can make a difference negative.
 func grew(s *profile.Sample) bool {
 	return !slices.ContainsFunc(s.Value, func(v int64) bool { return v < 0 })
 }
 
 // observing reports whether a stack belongs to the debug handlers themselves: the handler of the
-// CPU profile waits as long as it runs.
+// CPU profile waits until the profile ends.
 func observing(s *profile.Sample) bool {
 	for _, l := range s.Location {
 		for _, line := range l.Line {

@@ -21,9 +21,10 @@ const (
 )
 
 const (
-	maxProfile = 64 << 20 // bytes of a profile: that of a large program is about 1 MB
-	// profileWithin bounds the time of a profile beyond the time that it covers: a GC cycle of a
-	// heap of some GB precedes a heap profile.
+	maxProfile = 64 << 20 // bytes of a profile; that of a large program has about 1 MB
+	// profileWithin is the time limit for an answer, in addition to the time that the profile
+	// covers. Before a heap profile, the target runs a GC cycle, which takes long on a heap of some
+	// GB.
 	profileWithin = 30 * time.Second
 )
 
@@ -36,11 +37,11 @@ func (i *inspector) fetch(ctx context.Context, path string, within time.Duration
 	return body, err
 }
 
-const leastLength = 20 * time.Millisecond // of a trace that shows anything
+const leastLength = 20 * time.Millisecond // of a profile or trace that still shows something
 
-// shorter reads what the target records for some seconds; step is the unit of its length. Where a
-// server's or a proxy's time limit refuses the length or cuts the answer off, it tries half of it.
-// It returns the length of what it read.
+// shorter calls read for a profile or trace of the given length. If the time limit of a server or
+// proxy refuses the length or cuts the answer off, it tries half the length, rounded down to a
+// multiple of step. It returns the length of the answer.
 func shorter(length, step time.Duration, read func(seconds string, length time.Duration) ([]byte, error)) ([]byte, time.Duration, error) {
 	for {
 		got, err := read(strconv.FormatFloat(length.Seconds(), 'f', -1, 64), length)
@@ -52,9 +53,9 @@ func shorter(length, step time.Duration, read func(seconds string, length time.D
 	}
 }
 
-// tooLong reports whether an error may come from a limit on the time of an answer: net/http/pprof
-// refuses what exceeds its server's WriteTimeout, http.TimeoutHandler and proxies answer in its
-// place, and others close the connection.
+// tooLong reports whether err may come from a time limit on answers. net/http/pprof refuses a
+// length beyond the WriteTimeout of its server; http.TimeoutHandler and proxies send an answer of
+// their own; others close the connection.
 func tooLong(err error) bool {
 	if status := (*StatusError)(nil); errors.As(err, &status) {
 		return status.Code == http.StatusBadRequest && strings.Contains(status.Error(), "WriteTimeout") ||
@@ -65,8 +66,8 @@ func tooLong(err error) bool {
 
 const serveIt = "does net/http/pprof serve /debug/pprof/ on the debug address?"
 
-// read reads an answer of at most limit bytes, plus one byte that shows a longer answer. It must
-// begin with magic.
+// read reads the first limit+1 bytes of an answer, so that the caller sees whether it is longer
+// than limit. The answer must begin with magic.
 func (i *inspector) read(ctx context.Context, path string, within time.Duration, limit int64, magic string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

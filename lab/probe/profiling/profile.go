@@ -1,9 +1,9 @@
 // Package profiling is a client of a target's debug address, which serves the agent, net/http/pprof
-// or both. It takes profiles and a short execution trace there, and writes them into the run's
-// folder. Both slow the target, so a run under profiles reports no latency.
+// or both. It takes profiles and a short execution trace there, and writes them into the folder of
+// the run. Both slow the target, so a run with profiles reports no latency.
 //
-// It is not for what the answers mean (probe, record, diagnose), nor for targets without a debug
-// address (perf). It starts no goroutines of its own; the connections of a Client end with Close.
+// It is not for interpreting the answers (probe, record, diagnose), nor for targets without a debug
+// address (perf). It starts no goroutines of its own; Close ends the connections of a Client.
 package profiling
 
 import (
@@ -21,13 +21,13 @@ import (
 
 // Inspection says which profiles to take, and how.
 type Inspection struct {
-	Debug Address       // the target's, which serves net/http/pprof
-	Agent bool          // the agent is available too, so the mutex and block profiles can be switched on for a while
+	Debug Address       // the target's debug address, which serves net/http/pprof
+	Agent bool          // the address serves the agent too, which can switch the mutex and block profiles on for a while
 	Dir   string        // the run's folder
 	CPU   time.Duration // length of the CPU, mutex and block profiles, in whole seconds, rounded up; 0: 2 s
 	Trace time.Duration // length of the execution trace; 0: 0.5 s
-	// Goroutines bounds the goroutines for further profiles of all of them: a profile of 10,000
-	// stops the target for some 25 ms in total. 0: 10,000.
+	// Goroutines is the maximum number of goroutines at which Inspect takes further goroutine
+	// profiles: one of 10,000 goroutines stops the target for some 25 ms in total. 0: 10,000.
 	Goroutines int
 }
 
@@ -45,14 +45,15 @@ func (in Inspection) withDefaults() Inspection {
 	return in
 }
 
-// Inspect takes profiles of the target, one after the other, and writes them into the run's
-// folder: heap and goroutines, then the CPU with the contention over the same time, then a short
-// execution trace, of which it keeps only the sums, then goroutines and heap again. It takes
-// about CPU and Trace together, plus a second. Latency from these windows must not be reported.
+// Inspect takes profiles of the target, one after the other, and writes them into the folder of the
+// run: heap and goroutines; CPU and contention over the same time; a short execution trace, of
+// which it keeps only the sums, or instead many goroutine profiles if there is no trace; goroutines
+// and heap again. It takes about as long as CPU and Trace together, plus a second. Latency in these
+// windows must not be reported.
 //
-// A profile that could not be taken is entered with the reason and the fix. Inspect returns an
-// error if no profile could be taken, ctx is done, or the target's settings could not be
-// restored, together with the profiles taken until then.
+// For a profile that could not be taken, the result has an entry with the reason and the fix.
+// Inspect returns an error if it could take no profile, if ctx is done, or if it could not restore
+// the target's settings; the result then has the profiles taken until then.
 func Inspect(ctx context.Context, in Inspection) ([]record.ProfileFile, *record.Trace, error) {
 	i := &inspector{Inspection: in.withDefaults(), client: New(in.Debug)}
 	defer i.client.Close()
@@ -83,19 +84,19 @@ type inspector struct {
 	Inspection
 	client *Client
 	files  []record.ProfileFile
-	taken  int // number of files
+	taken  int // number of profiles written
 
-	unrestored error // why the target still records contention at the inspection's rates
+	unrestored error // why the target's rates could not be restored
 }
 
-// take takes a profile of one moment. over is the time that its figures cover.
+// take takes a profile of one instant. over is the time that its figures cover.
 func (i *inspector) take(ctx context.Context, kind, path string, over time.Duration) []byte {
 	encoded, err := i.fetch(ctx, path, profileWithin)
 	i.enter(kind, encoded, over, err)
 	return encoded
 }
 
-// enter writes a profile, or enters the reason why there is none.
+// enter writes a profile and adds its entry; if there is none, the entry has the reason.
 func (i *inspector) enter(kind string, encoded []byte, over time.Duration, err error) {
 	file := record.ProfileFile{Kind: kind}
 	if err == nil {
@@ -118,7 +119,7 @@ func (i *inspector) goroutines(ctx context.Context) int64 {
 	}
 	sum := int64(0)
 	for _, s := range p.Sample {
-		sum += s.Value[0] // a parsed sample has a value of each type, and there is at least one
+		sum += s.Value[0] // a parsed sample has a value per sample type, and there is at least one type
 	}
 	return sum
 }
@@ -139,15 +140,15 @@ func (i *inspector) tooMany(goroutines int64) error {
 		"that they grow in number shows in the samples", goroutines, i.Goroutines)
 }
 
-// Without an execution trace, several goroutine profiles are taken instead: a goroutine that is
-// busy half of the time shows as busy in 8 to 24 of 32 moments. The moments are far enough apart
-// that most requests have moved on between two.
+// Without an execution trace, Inspect takes several goroutine profiles instead. A goroutine that is
+// busy half of the time is busy in 8 to 24 of 32 of them. They are far enough apart that most
+// requests have made progress between two.
 const (
 	moments      = 32
 	momentsApart = 25 * time.Millisecond
 )
 
-// goroutinesOften adds up several profiles of goroutines.
+// goroutinesOften takes several goroutine profiles and merges them.
 func (i *inspector) goroutinesOften(ctx context.Context, before int64) {
 	err := i.tooMany(before)
 	var all []*profile.Profile
@@ -162,7 +163,7 @@ func (i *inspector) goroutinesOften(ctx context.Context, before int64) {
 		}
 	}
 	if err != nil || len(all) == 0 {
-		return // the reason is entered with the single profiles
+		return // the entries of the single goroutine profiles have the reason
 	}
 	var encoded bytes.Buffer
 	sum, err := profile.Merge(all)
@@ -173,7 +174,6 @@ func (i *inspector) goroutinesOften(ctx context.Context, before int64) {
 	i.files[len(i.files)-1].Samples = len(all)
 }
 
-// cpu takes the CPU profile.
 func (i *inspector) cpu(ctx context.Context) {
 	encoded, length, err := shorter(i.CPU, time.Second, func(seconds string, length time.Duration) ([]byte, error) {
 		return i.fetch(ctx, pathCPU+"?seconds="+seconds, length+profileWithin)

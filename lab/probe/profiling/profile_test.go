@@ -37,8 +37,8 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 var inOrder = []string{record.ProfileHeapStart, record.ProfileGoroStart, record.ProfileCPU, record.ProfileMutex,
 	record.ProfileBlock, record.ProfileGoroutine, record.ProfileHeap}
 
-// target is this process, with the agent and pprof at a debug address; ask is called before each
-// request and answers it itself by returning true.
+// target serves the agent and pprof of this process at a debug address. It calls ask before each
+// request; if ask returns true, it has answered the request.
 func target(t *testing.T, ask func(w http.ResponseWriter, r *http.Request) bool) string {
 	t.Helper()
 	a := agent.New(agent.Config{Service: "inspected"})
@@ -54,7 +54,7 @@ func target(t *testing.T, ask func(w http.ResponseWriter, r *http.Request) bool)
 	return srv.URL
 }
 
-// contend has goroutines wait for each other at a lock until the test ends.
+// contend makes goroutines contend for a lock until the test ends.
 func contend(t *testing.T) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -68,7 +68,7 @@ func contend(t *testing.T) {
 				default:
 				}
 				mu.Lock()
-				runtime.Gosched() // to those that want the lock
+				runtime.Gosched() // let another goroutine run, which wants the lock
 				mu.Unlock()
 			}
 		})
@@ -148,7 +148,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// Each thing that is missing says why, and the rest is there.
+// The entry of each missing profile has the reason, and the other profiles are there.
 func TestInspectEntersWhatIsMissing(t *testing.T) {
 	never := &profile.Profile{SampleType: []*profile.ValueType{{Type: "contentions", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"}}}
 	var mu sync.Mutex
@@ -204,7 +204,7 @@ func TestInspectEntersWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A target that serves no execution trace is looked at more often.
+// Of a target without execution traces, Inspect takes more goroutine profiles.
 func TestInspectWithoutATrace(t *testing.T) {
 	debug := target(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path == pathTrace {
@@ -243,7 +243,7 @@ func TestInspectFindsNothing(t *testing.T) {
 	}
 }
 
-// The target's rates are restored although the caller no longer waits for the profiles.
+// Inspect restores the target's rates even after its context has ended.
 func TestInspectRestoresWhenItIsEnded(t *testing.T) {
 	rate := runtime.SetMutexProfileFraction(-1)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -269,7 +269,7 @@ func TestInspectRestoresWhenItIsEnded(t *testing.T) {
 	}
 }
 
-// A target that is left with rates that are not its own is not passed over in silence.
+// If the rates of the target cannot be restored, the caller gets an error.
 func TestContentionIsNotRestored(t *testing.T) {
 	var changes atomic.Int32
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -317,7 +317,7 @@ func TestFetchRefusesOtherThings(t *testing.T) {
 	}
 }
 
-// A lock that is never free does not show in a mutex profile that was switched on too late.
+// A lock that is never free is missing from a mutex profile that was switched on too late.
 func TestHiddenLock(t *testing.T) {
 	of := func(leaf string, seconds float64) *profile.Profile {
 		f := &profile.Function{ID: 1, Name: leaf}
@@ -344,8 +344,8 @@ func TestHiddenLock(t *testing.T) {
 	}
 }
 
-// Servers with a time limit on their answers: net/http/pprof refused to exceed it until Go 1.24,
-// and http.TimeoutHandler and others still cut the answer off.
+// Servers with a time limit on answers: until Go 1.24, net/http/pprof refused to exceed it;
+// http.TimeoutHandler and others still cut the answer off.
 func TestShorterLength(t *testing.T) {
 	const profiled, traced = "\x1f\x8b", "go 1.26 trace\x00\x00\x00"
 	for name, refuse := range map[string]http.HandlerFunc{
@@ -356,7 +356,7 @@ func TestShorterLength(t *testing.T) {
 		"closed":         func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) },
 	} {
 		longest, asked := map[string]float64{"profile": 3, "trace": 0.2}, map[string]string{}
-		var mu sync.Mutex // Of asked: an answer cut off orders nothing.
+		var mu sync.Mutex // guards asked: an answer that is cut off does not order the two goroutines
 		url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			kind := path.Base(r.URL.Path)
 			seconds, err := strconv.ParseFloat(r.FormValue("seconds"), 64)

@@ -11,12 +11,12 @@ import (
 	"dyno/lab/record/folder"
 )
 
-// maxTrace bounds an execution trace, in bytes: half a second at 20,000 requests/s takes some 10
-// MB.
+// maxTrace is the maximum size of an execution trace, in bytes. Half a second at 20,000 requests/s
+// takes some 10 MB.
 const maxTrace = 64 << 20
 
-// trace takes an execution trace and summarizes it. nil: there is none, and the reason is entered
-// among the files.
+// trace takes an execution trace and summarizes it; nil: there is none, and its entry among the
+// files has the reason.
 func (i *inspector) trace(ctx context.Context) *record.Trace {
 	t, err := i.takeTrace(ctx)
 	if err == nil {
@@ -29,8 +29,8 @@ func (i *inspector) trace(ctx context.Context) *record.Trace {
 	return t
 }
 
-// takeTrace reads the whole trace before it summarizes it, so that the work does not fall into
-// the traced time.
+// takeTrace reads the whole trace before it summarizes it, so that summarizing takes no CPU time
+// during the trace.
 func (i *inspector) takeTrace(ctx context.Context) (*record.Trace, error) {
 	body, length, err := shorter(i.Trace, time.Millisecond, func(seconds string, length time.Duration) ([]byte, error) {
 		return i.read(ctx, pathTrace+"?seconds="+seconds, length+profileWithin, maxTrace, "go 1.")

@@ -3,23 +3,22 @@ package usage
 import "dyno/lab/probe/procfs"
 
 const (
-	// acceptEvery is the interval between readings of the accept queues, in readings. The kernel
-	// lists its listening sockets in some 0.1 ms (through /proc/net/tcp it lists all sockets, in
-	// 2 ms).
+	// acceptEvery is the number of readings from one reading of the accept queues to the next. The
+	// kernel lists its listening sockets in some 0.1 ms (/proc/net/tcp lists all sockets, in 2 ms).
 	acceptEvery = 2
-	// maxClaims bounds the open files of a process that are searched for its listeners, which are
-	// among the first that it opens.
+	// maxClaims is the maximum number of open files of a process that are searched for its
+	// connections and for its listeners, which are among the first files that it opens.
 	maxClaims = 4096
 )
 
 // accepting finds the longest accept queue of a process tree.
 type accepting struct {
-	own  map[uint64]bool // by inode of a listening socket: the process tree has it open
+	own  map[uint64]bool // by inode of a listening socket: whether the process tree has it open
 	last procfs.Queue
 }
 
-// read returns the longest of the process tree's accept queues; between readings it returns the
-// previous one.
+// read returns the longest accept queue of the process tree. It reads the queues in every
+// acceptEvery-th call, and returns the previous result in the others.
 func (a *accepting) read(h Source, f *processTree, count int) procfs.Queue {
 	if h.Queues == nil || count%acceptEvery != 0 {
 		return a.last

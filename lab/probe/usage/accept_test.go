@@ -19,8 +19,7 @@ func (f *fakeHost) socket(pid, fd, target string) {
 	}
 }
 
-// The longest queue is that of the target's own sockets, among them one that a child has or that is
-// opened later.
+// Only the sockets of the target count, including those of a child and those that are opened later.
 func TestAccepting(t *testing.T) {
 	f := newFakeHost(t)
 	f.clocks = map[int]float64{10: 1, 11: 1}

@@ -6,29 +6,30 @@ import (
 	"dyno/lab/probe/procfs"
 )
 
-// callsEvery is the interval between readings of the target's connections, in readings.
+// callsEvery is the number of readings from one reading of the target's connections to the next.
 const callsEvery = 2
 
-// Calls counts, over several readings, the connections that a target has open as a client. The
-// kernel knows which direction was used last, in ticks of some ms. Within a tick, the order of an
-// answer and the next request is not known.
+// Calls sums, over several readings, the number of connections that a target has open as a client,
+// by the direction that was used last. The kernel has the times of the last use in ticks of some
+// ms, so the order of an answer and the next request within a tick is not known.
 type Calls struct {
 	Readings float64
-	// Asked: the target sent last, so that it waits. Answered: the other process did. Even: both
-	// within one tick.
+	// Asked: the target sent last, so it waits for an answer. Answered: the other process sent
+	// last. Even: both sent within one tick.
 	Asked, Answered, Even float64
-	To                    netip.AddrPort // to which most of the Asked lead
+	To                    netip.AddrPort // the address that most of the Asked lead to
 }
 
-// Between interpolates.
+// Between interpolates linearly: share is 0 at c and 1 at next.
 func (c Calls) Between(next Calls, share float64) Calls {
 	mid := func(a, b float64) float64 { return a + (b-a)*share }
 	return Calls{mid(c.Readings, next.Readings), mid(c.Asked, next.Asked), mid(c.Answered, next.Answered), mid(c.Even, next.Even), next.To}
 }
 
-// Until returns the mean number of waiting and of open connections between two sums. Of the
-// connections within a tick, as many wait as of the others: an even one is either a long wait
-// after a short pause, and then the waits before and after it are Asked, or a long pause.
+// Until returns the mean number of waiting connections and of open ones between two sums. The state
+// of an Even connection is not known: either a long wait follows a short pause, or a long pause
+// follows a short wait. In the first case most other readings of it are Asked, in the second
+// Answered. So Until assumes that the same share of the Even ones waits as of the others.
 func (c Calls) Until(next Calls) (waiting, open float64, to string) {
 	readings := next.Readings - c.Readings
 	asked, answered, even := next.Asked-c.Asked, next.Answered-c.Answered, next.Even-c.Even
@@ -39,7 +40,7 @@ func (c Calls) Until(next Calls) (waiting, open float64, to string) {
 	return waiting / readings, (asked + answered + even) / readings, next.To.String()
 }
 
-// calling counts the calls of a process tree.
+// calling sums the calls of a process tree.
 type calling struct {
 	wanted bool
 	sum    Calls

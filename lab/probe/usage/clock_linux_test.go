@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The clock by process ID is the process's own: it is between two readings of that.
+// The clock of a process, found by its ID, is the clock that the process itself reads.
 func TestProcessClock(t *testing.T) {
 	own := func() float64 {
 		var ts unix.Timespec
@@ -27,7 +27,8 @@ func TestProcessClock(t *testing.T) {
 	}
 }
 
-// The real /proc can be read: this process has memory, threads that were scheduled, and a machine.
+// A reading of the real /proc has the memory and CPU time of this process, and the CPU time of the
+// machine.
 func TestThisHost(t *testing.T) {
 	s := NewSampler(Source{Root: "/", Clock: processClock}, Processes{PID: os.Getpid(), Self: os.Getpid()})
 	r := s.Read(1)

@@ -18,19 +18,19 @@ var (
 	tlbMisses   = event{unix.PERF_TYPE_HW_CACHE, unix.PERF_COUNT_HW_CACHE_DTLB | unix.PERF_COUNT_HW_CACHE_OP_READ<<8 | unix.PERF_COUNT_HW_CACHE_RESULT_MISS<<16}
 )
 
-// maxCounted bounds the threads that are counted, each through an open file per event. Threads
-// and processes that they start are counted with them.
+// maxCounted is the maximum number of threads to count in; each takes an open file per event. The
+// threads and processes that they start count with them.
 const maxCounted = 256
 
-// counter counts an event in threads, and in the threads and processes that those start, outside
-// the kernel.
+// counter counts an event outside the kernel, in threads and in the threads and processes that
+// those start.
 type counter struct {
 	files []int
 	last  float64
 }
 
-// openCounter begins to count. It counts nothing if that is not permitted, or if the processor is
-// a virtual one without counters.
+// openCounter begins to count. The count stays 0 if counting is not permitted, or if a virtual
+// processor has no counters.
 func openCounter(e event, tids []int) *counter {
 	c := &counter{}
 	for _, tid := range tids[:min(len(tids), maxCounted)] {
@@ -59,8 +59,8 @@ func (c *counter) grown() float64 {
 	return grown
 }
 
-// scaled reads a count and scales it by the times in which it should have run and did run: the
-// processor has few counters, and more events than counters share them in turns.
+// scaled returns a count, extrapolated from the time in which the event was counted to the time in
+// which it should have been: if there are more events than hardware counters, they take turns.
 func scaled(b []byte) float64 {
 	order := binary.NativeEndian
 	count, wanted, ran := order.Uint64(b), order.Uint64(b[8:]), order.Uint64(b[16:])

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Page faults are counted by every kernel, in a virtual machine too.
+// Every kernel counts page faults, even in a virtual machine.
 func TestCounterFollowsItsThreads(t *testing.T) {
 	h := Source{Root: "/", Clock: processClock}
 	c := openCounter(event{unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_PAGE_FAULTS}, h.tasks(os.Getpid()))

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Servers in other languages. Each prints its port, and serves /compute, which never ends, /sleep,
-// which takes an hour, and /call, which calls the server named by its argument.
+// Servers in other languages. Each prints its port. It serves /compute, which never ends, /sleep,
+// which takes an hour, and /call, which calls the server at the URL in its argument.
 const (
 	nodeServer = `
 const http = require('http')
@@ -39,7 +39,7 @@ print(server.server_port, flush=True)
 server.serve_forever()`
 )
 
-// What the kernel shows of requests that node and Python serve.
+// The kernel shows what node and Python do for a request: sleep, call another server, or compute.
 func TestOtherLanguages(t *testing.T) {
 	for _, l := range []struct{ name, flag, server string }{{"node", "-e", nodeServer}, {"python3", "-c", pythonServer}} {
 		t.Run(l.name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestOtherLanguages(t *testing.T) {
 			s := NewSampler(Here(), Processes{PID: cmd.Process.Pid, Calls: true})
 			defer s.Close()
 			last := s.Read(0)
-			// until reads until what the last readings show is as expected.
+			// until takes readings until the last ones are as expected.
 			until := func(what string, expected func(before, after Reading) bool) {
 				t.Helper()
 				for begun := time.Now(); time.Since(begun) < time.Minute; {

@@ -5,21 +5,21 @@ import (
 	"dyno/lab/probe/procfs"
 )
 
-// Meter reads the CPU time that a target, its dependencies, the lab and the machine have used so
-// far, at each call: for loads that are too short for readings at a steady interval. It is not
+// Meter reads, at each call, the CPU time that a target, its dependencies, the lab and the machine
+// have used so far. It is for loads that are too short for readings at a steady interval. It is not
 // safe for concurrent use.
 type Meter struct {
 	sampler *Sampler
 	cores   int
 }
 
-// Sum holds sums since an arbitrary moment; only differences have a meaning. Figures are CPU
-// seconds.
+// Sum holds CPU times in seconds, counted from an arbitrary moment: only differences have a
+// meaning.
 type Sum struct {
 	At                         int64   // ns, monotonic
-	Target, Dependencies, Self float64 // with their children; Self without
-	Busy, Steal                float64 // of the whole machine; Busy without Steal
-	Delay                      float64 // the target's present threads waited for a CPU
+	Target, Dependencies, Self float64 // with their children; Self: the lab without children, and its generators with theirs
+	Busy, Steal                float64 // of the whole machine; Busy excludes Steal
+	Delay                      float64 // time in which the target's present threads waited for a CPU
 }
 
 // NewMeter returns a meter of processes.
@@ -28,15 +28,15 @@ func NewMeter(p Processes) *Meter {
 	return &Meter{sampler: s, cores: max(1, len(s.cpus))}
 }
 
-// FindPeers searches for processes that the target calls, so that they count with its dependencies.
-// It reads every socket of the machine, so it must not run during a load.
+// FindPeers looks for processes that the target calls, so that they count as its dependencies. It
+// reads every socket of the machine, so it must not run during a load.
 func (m *Meter) FindPeers() {
 	now := monotonic.Now()
 	m.sampler.search(now)
 	m.sampler.findPeers(now)
 }
 
-// Read reads the clocks.
+// Read returns the sums so far.
 func (m *Meter) Read() Sum {
 	s, u := m.sampler, Sum{At: monotonic.Now()}
 	if u.At-s.searched >= searchAge {
@@ -71,7 +71,7 @@ func (m *Meter) RSS() int64 {
 	return m.sampler.target.resident(m.sampler.from)
 }
 
-// Since returns what was used between an earlier reading and this one.
+// Since returns the differences between an earlier Sum and u.
 func (u Sum) Since(before Sum) Sum {
 	return Sum{
 		At: u.At - before.At, Target: max(0, u.Target-before.Target), Dependencies: max(0, u.Dependencies-before.Dependencies),
@@ -80,11 +80,11 @@ func (u Sum) Since(before Sum) Sum {
 	}
 }
 
-// Shares returns, for the sums of a span (Since), the shares of the machine that the hypervisor
-// and that other processes took. The kernel counts a machine's time in hundredths of a second:
-// over 0.3 s a share can be wrong by up to 3%.
+// Shares returns the shares of the machine that the hypervisor and that other processes took, from
+// the result of Since. The kernel counts the time of the machine in hundredths of a second: over
+// 0.3 s, a share can be wrong by up to 3%.
 func (m *Meter) Shares(within Sum) (steal, others float64) {
-	if m.sampler.target == nil { // the target's own work would count as others'
+	if m.sampler.target == nil { // the target's own work would count as that of others
 		within.Busy = 0
 	}
 	capacity := float64(within.At) / 1e9 * float64(m.cores)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The shares of a time are what was used in it over what the machine has; a target that cannot be
-// read hides what the rest is.
+// Shares divides by the capacity of the machine. Without the CPU time of the target, the share of
+// others is unknown.
 func TestMeterShares(t *testing.T) {
 	m := &Meter{sampler: &Sampler{target: newProcessTree(os.Getpid())}, cores: 2}
 	within := Sum{At: 1e9, Target: 0.4, Dependencies: 0.2, Self: 0.2, Busy: 1.0, Steal: 0.1}
@@ -22,7 +22,7 @@ func TestMeterShares(t *testing.T) {
 	}
 }
 
-// A meter's sums do not fall, and see what this process uses.
+// A meter counts the CPU time that this process uses.
 func TestMeterReads(t *testing.T) {
 	m := NewMeter(Processes{PID: os.Getpid()})
 	before := m.Read()

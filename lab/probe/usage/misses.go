@@ -1,13 +1,13 @@
 package usage
 
-// misses counts the cache and TLB misses of the target's code. Reading a counter interrupts the
-// processor that it counts on, so it is read once a second.
+// misses counts the cache and TLB misses of the target outside the kernel. It reads its counters
+// only once a second, since a reading interrupts the CPU that counts.
 type misses struct {
 	cache, tlb       *counter
 	cacheSum, tlbSum smoother
 }
 
-// countMisses begins to count in a process tree's threads. The result must be closed.
+// countMisses begins to count in the threads of a process tree. The caller must close the result.
 func countMisses(h Source, f *processTree) *misses {
 	var tids []int
 	for pid := range f.members {
@@ -16,7 +16,7 @@ func countMisses(h Source, f *processTree) *misses {
 	return &misses{cache: openCounter(cacheMisses, tids), tlb: openCounter(tlbMisses, tids)}
 }
 
-// read returns the sums so far. A nil misses counts nothing.
+// read returns the sums so far, and zeros if m is nil.
 func (m *misses) read(count int) (cache, tlb float64) {
 	if m == nil {
 		return 0, 0

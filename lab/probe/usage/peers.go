@@ -9,22 +9,25 @@ import (
 )
 
 const (
-	// maxPeers bounds the processes that count as dependencies because the target calls them.
+	// maxPeers is the maximum number of listening sockets whose processes count as dependencies
+	// because the target calls them, and of the addresses whose calls are counted.
 	maxPeers = 32
-	// maxFiles bounds the open files of a process that are searched for its connections.
+	// maxFiles is the maximum number of open files of a process that are searched for its
+	// connections.
 	maxFiles = 1 << 20
 )
 
-// peer is a process that the target calls.
+// peer is a process that the target, or another process of the experiment, calls.
 type peer struct {
 	record.Peer
 	*processTree
-	since int64   // ns, of its first reading
-	first float64 // s of CPU that it had used until then
+	since int64   // ns, when it was found
+	first float64 // s of CPU time at that moment
 	last  float64
 }
 
-// Peers returns the processes that the target calls, with the CPU that each used until an instant.
+// Peers returns the processes that the target calls, each with its mean CPU use from when it was
+// found until now.
 func (s *Sampler) Peers(now int64) (out []record.Peer) {
 	for _, p := range s.peers {
 		p.Peer.CPU = Rate(p.first, p.last, p.since, now)
@@ -33,15 +36,15 @@ func (s *Sampler) Peers(now int64) (out []record.Peer) {
 	return out
 }
 
-// findPeers searches for processes that the target calls, and for those that they call. They work
-// for the target, so they do not count as other processes.
+// findPeers looks for processes that the known trees call: those of the target, its dependencies,
+// their peers and the generators. It counts them as dependencies rather than as other processes.
 func (s *Sampler) findPeers(now int64) {
 	if s.target == nil {
 		return
 	}
 	for _, f := range s.trees() {
-		// A tree's processes share a network. Reading the table for each of a database's hundreds of
-		// processes would take seconds.
+		// The processes of a tree share a network namespace, so its table is read once. Reading it
+		// for each of the hundreds of processes of a database would take seconds.
 		inodes := map[uint64]bool{}
 		for _, pid := range f.pids() {
 			for inode := range procfs.Held(s.from.Root, pid, maxFiles) {
@@ -73,8 +76,8 @@ func (s *Sampler) findPeersOf(pid int, inodes map[uint64]bool, now int64) {
 	}
 }
 
-// known reports whether a process is counted already: as the target, a dependency, the lab or a
-// peer.
+// known reports whether a process counts already: as part of the target, of a dependency, of the
+// lab or of a peer.
 func (s *Sampler) known(pid int) bool {
 	if pid == os.Getpid() || pid == s.self {
 		return true

@@ -8,8 +8,8 @@ import (
 	"dyno/lab/record"
 )
 
-// What the target calls, and what that calls, works for it: it does not count as another process
-// from when it is seen.
+// A process that the target calls, and one that this process calls, count as dependencies from when
+// they are found.
 func TestPeersAreNoNeighbours(t *testing.T) {
 	f := newFakeHost(t)
 	f.clocks = map[int]float64{10: 1, 20: 100, 30: 7, 40: 50}

@@ -10,40 +10,40 @@ import (
 	"dyno/lab/probe/procfs"
 )
 
-// Source is where figures come from. Tests make their own.
+// Source is what figures are read from. Tests make their own.
 type Source struct {
 	Root  string                             // folder that contains proc
-	Clock func(pid int) (s float64, ok bool) // a process's own CPU clock
+	Clock func(pid int) (s float64, ok bool) // reads the CPU clock of a process
 	// Queues lists the accept queues of all listening sockets; nil: they are not available.
 	Queues func() []procfs.Queue
-	// Connections lists the connections of this network; nil: they are not available.
+	// Connections lists the connections of this network namespace; nil: they are not available.
 	Connections func() []procfs.Connection
 }
 
-// Here is this machine.
+// Here returns the Source that reads this machine.
 func Here() Source {
 	return Source{Root: "/", Clock: processClock, Queues: procfs.AcceptQueues, Connections: procfs.Connections}
 }
 
-// Processes names the processes to read. The zero Processes read the machine alone.
+// Processes names the processes to read. With the zero Processes, a Sampler reads only the machine.
 type Processes struct {
 	// PID is the target's process; its children count as part of it. 0: not known.
 	PID int
-	// Dependencies are processes that work for the target; their children count with them. The
-	// Sampler adds processes on this machine that the target is connected to as a client.
+	// Dependencies are processes that work for the target, with their children. The Sampler adds
+	// processes on this machine that the target is connected to as a client.
 	Dependencies []int
-	// Self is the lab's own process, without its children. 0: the lab's CPU time counts as
-	// others'.
+	// Self is the lab's own process, without its children. 0: a Sampler counts the CPU time of the
+	// lab as that of others.
 	Self int
-	// GeneratorPIDs are processes that generate load for the lab: they and their children count
-	// with Self.
+	// GeneratorPIDs are processes that generate load for the lab. They and their children count as
+	// part of Self.
 	GeneratorPIDs []int
-	// Counters counts the target's cache and TLB misses, if that is permitted and the processor
-	// has counters. It adds to the cost of each of the target's context switches, so leave it off
-	// where latency is reported.
+	// Counters makes the Sampler count the cache and TLB misses of the target, if that is permitted
+	// and the processor has counters. It makes each context switch of the target more expensive, so
+	// do not set it where latency is reported.
 	Counters bool
-	// Calls counts the target's connections that wait for another process's answer, which costs
-	// some 0.2 ms for each reading with 100 connections.
+	// Calls makes the Sampler count the target's connections that wait for an answer of another
+	// process, which takes some 0.2 ms for each reading with 100 connections.
 	Calls bool
 }
 
@@ -53,34 +53,35 @@ func (h Source) read(path ...string) ([]byte, error) {
 
 const (
 	maxThreads = 4096 // threads of one process that are read
-	maxTree    = 256  // processes that are counted as one
-	// treeEvery is the interval between searches for children, in readings: one second. A child
-	// that lived for less may be missed; its CPU time then counts as others'.
+	maxTree    = 256  // processes of one tree
+	// treeEvery is the number of readings from one search for children to the next: one second. A
+	// child that lives less than that may be missed; its CPU time then counts as that of others.
 	treeEvery = 10
-	// searchAge is the maximum time between searches for children, ns.
+	// searchAge is the maximum time from one search for children to the next, in ns.
 	searchAge = int64(time.Second)
-	// The target's connections are read at its first reading, in the warm-up, a second later, and
-	// then every 10 s: on a machine with tens of thousands of connections that takes tens of ms.
+	// Numbers of the readings at which the Sampler looks for peers: the first one, peersFirst (in
+	// the warm-up), peersSecond (a second later), and from then on every peersEvery-th (10 s). With
+	// tens of thousands of connections on the machine, a search takes tens of ms.
 	peersFirst, peersSecond, peersEvery = 3, 13, 100
 )
 
 // Sampler takes readings. One goroutine uses it.
 type Sampler struct {
 	from         Source
-	cpus         []int // CPUs that the experiment may use
+	cpus         []int // CPUs that the experiment may use; empty: all
 	target       *processTree
 	dependencies []*processTree
 	self         int            // the lab's own process; 0: not known
-	own          float64        // s, its CPU time at the last reading
+	own          float64        // s, CPU time of self at the last reading
 	generators   []*processTree // generate load for the lab
 	peers        []*peer
-	holders      map[uint64]bool // inodes of the listening sockets that the target calls
+	holders      map[uint64]bool // inodes of the listening sockets that peers were found by
 	scheduled    scheduled
 	switches     switches
 	accepting    accepting
 	calling      calling
-	misses       *misses // nil: not wanted
-	refused      int64   // listen overflows at the last reading; below 0: never read
+	misses       *misses // nil: Counters is not set
+	refused      int64   // listen overflows at the last reading; negative: never read
 	overflows    smoother
 	last         Reading
 	count        int   // readings so far
@@ -88,10 +89,10 @@ type Sampler struct {
 	sees         Seen
 }
 
-// Seen says which figures could be read, at least once.
+// Seen says which figures could be read at least once.
 type Seen struct{ Target, Machine, PressureCPU, PressureIO bool }
 
-// NewSampler returns a sampler of processes.
+// NewSampler returns a Sampler of processes. If Counters is set, the caller must close it.
 func NewSampler(from Source, p Processes) *Sampler {
 	s := &Sampler{from: from, self: p.Self, refused: -1}
 	if p.PID > 0 {
@@ -112,14 +113,14 @@ func NewSampler(from Source, p Processes) *Sampler {
 	return s
 }
 
-// Close releases the counters.
+// Close closes the counters of cache and TLB misses.
 func (s *Sampler) Close() { s.misses.close() }
 
-// Sees says which figures the readings so far could see.
+// Sees returns which figures the readings so far contain.
 func (s *Sampler) Sees() Seen { return s.sees }
 
-// usableCPUs returns the CPUs that at least one of the processes may use: activity on the other
-// CPUs of a large machine does not affect an experiment in a container. Empty: all.
+// usableCPUs returns the CPUs that at least one of the processes may use; empty: all. An experiment
+// in a container is not affected by activity on the other CPUs of a large machine.
 func (h Source) usableCPUs(pids []int) []int {
 	var out []int
 	for _, pid := range pids {
@@ -135,12 +136,12 @@ func (h Source) usableCPUs(pids []int) []int {
 	return slices.Compact(out)
 }
 
-// Read takes a reading at an instant (ns, monotonic). A figure that cannot be read keeps its last
-// value, so that a sum never falls.
+// Read takes a reading at an instant (ns, monotonic). A sum that cannot be read keeps its last
+// value, so that it never falls.
 func (s *Sampler) Read(now int64) Reading {
 	r := s.last
 	r.At = now
-	if s.count%treeEvery == 0 || now-s.searched >= searchAge { // on a busy machine readings are missed
+	if s.count%treeEvery == 0 || now-s.searched >= searchAge { // a busy machine misses readings
 		s.search(now)
 	}
 	if s.target != nil {
@@ -172,7 +173,7 @@ func (s *Sampler) Read(now int64) Reading {
 	return r
 }
 
-// search searches every tree for children.
+// search looks for new children in every tree.
 func (s *Sampler) search(now int64) {
 	s.searched = now
 	for _, f := range s.trees() {
@@ -180,7 +181,8 @@ func (s *Sampler) search(now int64) {
 	}
 }
 
-// trees returns the process trees of the target, of its dependencies, and of their peers.
+// trees returns the process trees of the target, its dependencies, their peers and the load
+// generators.
 func (s *Sampler) trees() []*processTree {
 	out := append([]*processTree{s.target}, s.dependencies...)
 	for _, p := range s.peers {
@@ -228,7 +230,8 @@ func (h Source) pressure(resource string) (s float64, ok bool) {
 	return s, err == nil
 }
 
-// readOverflows reads the overflows in the target's network namespace: a container has its own.
+// readOverflows reads the listen overflows of the target's network namespace: a container has its
+// own.
 func (s *Sampler) readOverflows() {
 	path := []string{"net", "netstat"}
 	if s.target != nil {

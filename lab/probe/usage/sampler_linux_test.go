@@ -7,8 +7,8 @@ import (
 	"dyno/lab/probe/procfs"
 )
 
-// A reading of a small target may cost 1 ms: ten a second are then 1% of the lab's core, which
-// never counts as the target's.
+// A reading of a small target should take at most 1 ms: ten per second are then 1% of a core, which
+// count as use by the lab, not by the target.
 func BenchmarkReading(b *testing.B) {
 	s := NewSampler(Source{Root: "/", Clock: processClock, Queues: procfs.AcceptQueues}, Processes{PID: os.Getpid(), Self: os.Getpid()})
 	defer s.Close()

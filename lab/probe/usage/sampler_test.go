@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// fakeHost is a root folder whose proc a test writes.
+// fakeHost is a root folder in which a test writes the files of /proc.
 type fakeHost struct {
 	t      *testing.T
 	root   string
-	clocks map[int]float64 // s; a process without one has none
+	clocks map[int]float64 // CPU clocks by process, in s; a process that is missing here has no clock
 }
 
 func newFakeHost(t *testing.T) *fakeHost {
@@ -37,7 +37,7 @@ func (f *fakeHost) write(path, text string) {
 	}
 }
 
-// thread writes a thread with its time of waiting for a CPU and its children.
+// thread writes the files of a thread: how long it waited for a CPU, in s, and its children.
 func (f *fakeHost) thread(pid, tid int, delay float64, children string) {
 	dir := fmt.Sprintf("%d/task/%d/", pid, tid)
 	f.write(dir+"schedstat", fmt.Sprintf("5 %d 7\n", int64(delay*1e9)))
@@ -90,7 +90,7 @@ func TestSamplerReadsAll(t *testing.T) {
 	}
 }
 
-// A process that generates load for the lab, and its children, count with the lab.
+// A process that generates load for the lab, and its children, count as the lab.
 func TestHelperCountsWithTheLab(t *testing.T) {
 	f := newFakeHost(t)
 	f.clocks = map[int]float64{10: 2, 30: 1.25, 40: 3, 41: 0.5}
@@ -161,7 +161,8 @@ func TestChildrenAreFoundLater(t *testing.T) {
 	}
 }
 
-// On a busy machine few readings are taken: a second after the last search there is another.
+// On a busy machine, few readings are taken. Children are then searched for a second after the last
+// search.
 func TestChildrenAreFoundWhenReadingsAreMissed(t *testing.T) {
 	f := newFakeHost(t)
 	f.clocks = map[int]float64{10: 1, 11: 10}
@@ -192,7 +193,7 @@ func TestCPUWithoutAClock(t *testing.T) {
 	}
 }
 
-// With many threads the delay comes late and evenly, but all of it comes.
+// With many threads, the delay arrives late and evenly spread, but all of it arrives.
 func TestDelayOfManyThreads(t *testing.T) {
 	f := newFakeHost(t)
 	f.clocks[10] = 1

@@ -8,36 +8,37 @@ import (
 )
 
 const (
-	// manyThreads is the number of threads from which their delay is read only in every
-	// manyEvery-th reading: a read costs some 5 us, so 64 of them ten times a second take 0.3% of
-	// a core.
+	// manyThreads is the number of threads above which their scheduling is read only in every
+	// manyEvery-th reading. Reading a thread takes some 5 us, so 64 threads ten times a second take
+	// 0.3% of a core.
 	manyThreads = 64
 	manyEvery   = 5
-	// slowEvery is the interval between readings of more expensive figures, in readings, for up
-	// to manyThreads threads at a time: the kernel takes 10 us and more to write a thread's
-	// status.
+	// slowEvery is the number of readings from one reading of more expensive figures to the next;
+	// with more threads than manyThreads, the number is a multiple of it. The kernel takes 10 us or
+	// more to write the status of a thread.
 	slowEvery = 10
 )
 
-// Scheduling is what the scheduler did with threads, in s.
+// Scheduling holds what the scheduler did with threads, in s.
 type Scheduling struct {
-	Delay float64 // threads waited for a CPU
-	// the busiest thread and the threads of the busiest process ran or waited for a CPU; which one
-	// is the busiest can change from reading to reading
+	Delay float64 // how long all threads together were runnable but waited for a CPU
+	// Thread is how long the busiest thread ran or waited for a CPU, and Process how long the
+	// threads of the busiest process did. Which thread and process are the busiest may change from
+	// reading to reading.
 	Thread, Process float64
 }
 
-// scheduled sums the scheduling of threads, which start and end.
+// scheduled sums the scheduling of threads, which may start and end meanwhile.
 type scheduled struct {
 	last                   map[int]ranDelayed // by thread; nil: not read yet
 	delay, thread, process smoother
 	many                   bool
 }
 
-// ranDelayed is how long a thread ran and was delayed, in s.
+// ranDelayed is how long a thread ran and how long it waited for a CPU, in s.
 type ranDelayed struct{ ran, delayed float64 }
 
-// read returns the scheduling of the tree's threads so far. Many threads are read less often.
+// read returns the scheduling of the threads of a tree so far. It reads many threads less often.
 func (d *scheduled) read(h Source, f *processTree, count int) Scheduling {
 	if d.many && count%manyEvery != 0 {
 		return d.next()
@@ -78,7 +79,7 @@ func (d *scheduled) next() Scheduling {
 	return Scheduling{Delay: d.delay.next(), Thread: d.thread.next(), Process: d.process.next()}
 }
 
-// scheduled reads how long a thread ran and was delayed.
+// scheduled reads how long a thread ran and how long it waited for a CPU.
 func (h Source) scheduled(pid, tid int) (v ranDelayed, ok bool) {
 	b, err := h.read(strconv.Itoa(pid), "task", strconv.Itoa(tid), "schedstat")
 	if err == nil {
@@ -87,7 +88,7 @@ func (h Source) scheduled(pid, tid int) (v ranDelayed, ok bool) {
 	return v, err == nil
 }
 
-// delayed sums how long the tree's present threads were delayed.
+// delayed sums how long the present threads of a tree have waited for a CPU.
 func (h Source) delayed(f *processTree) (sum float64) {
 	for pid := range f.members {
 		for _, tid := range h.tasks(pid) {
@@ -99,22 +100,22 @@ func (h Source) delayed(f *processTree) (sum float64) {
 	return sum
 }
 
-// Halts counts how often threads stopped running, and how long a disk stopped them.
+// Halts counts how often threads stopped running, and how long they waited for disks.
 type Halts struct {
 	Waits       float64 // voluntary: the thread waited for an event
 	Preemptions float64 // involuntary: the kernel gave the CPU to another thread
 	Blocked     float64 // s
 }
 
-// switches sums the halts of threads. The halts between the last reading of a thread and its end
-// are not counted.
+// switches sums the halts of threads. It misses the halts of a thread between the last reading and
+// its end.
 type switches struct {
 	last                        map[int]Halts // by thread; nil: not read yet
 	waits, preemptions, blocked smoother
-	due                         int // number of the next reading that reads the threads
+	due                         int // number of the reading that reads the threads next
 }
 
-// read returns the halts of the tree's threads so far.
+// read returns the halts of the threads of a tree so far.
 func (s *switches) read(h Source, f *processTree, count int) Halts {
 	if count >= s.due {
 		now := make(map[int]Halts, len(s.last))

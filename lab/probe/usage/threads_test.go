@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// status writes how often a thread has halted, and how long (in 1/100 s) a disk has stopped it.
+// status writes the files of a thread that say how often it has halted, and how long it has waited
+// for a disk, in 1/100 s.
 func (f *fakeHost) status(pid, tid, waits, preemptions, blocked int) {
 	dir := fmt.Sprintf("%d/task/%d/", pid, tid)
 	f.write(dir+"status", fmt.Sprintf("Name:\ta\nvoluntary_ctxt_switches:\t%d\nnonvoluntary_ctxt_switches:\t%d\n", waits, preemptions))
@@ -42,7 +43,7 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
-// The delay of the present threads of the whole tree.
+// delayed sums over the present threads of the whole tree.
 func TestDelayed(t *testing.T) {
 	f := newFakeHost(t)
 	f.clocks = map[int]float64{10: 1, 11: 1}
@@ -72,7 +73,7 @@ func TestBlockedIsReadOnlyWhereItIsCounted(t *testing.T) {
 	}
 }
 
-// The more threads there are, the less often they are looked at; no halt is lost by it.
+// The more threads there are, the less often they are read; no halt is lost.
 func TestSwitchesOfManyThreads(t *testing.T) {
 	f := newFakeHost(t)
 	f.clocks[10] = 1
@@ -96,8 +97,7 @@ func TestSwitchesOfManyThreads(t *testing.T) {
 	}
 }
 
-// However a sum grows, what is shown never falls, never runs ahead, and has caught up after one
-// period.
+// The reported sum never falls, never exceeds the true one, and reaches it after one period.
 func TestDrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var d smoother

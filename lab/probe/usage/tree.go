@@ -10,12 +10,12 @@ import (
 	"dyno/lab/probe/procfs"
 )
 
-// cpuTimes is the CPU time of a process with all its threads, including ended ones, in s.
-type cpuTimes struct{ cpu, system float64 } // system: the part of cpu spent in the kernel
+// cpuTimes is the CPU time of a process, including its ended threads, in s.
+type cpuTimes struct{ cpu, system float64 } // system is the part of cpu spent in the kernel
 
-// cpuTimes reads the CPU time of a process; false: there is no such process. A CPU clock counts
-// ns and /proc hundredths of a second, but only /proc, which takes longer to read, has the
-// kernel's part: it is left out unless split is true.
+// cpuTimes reads the CPU time of a process; false: there is no such process. The CPU clock counts
+// in ns, /proc in hundredths of a second. But only /proc has the part spent in the kernel, and it
+// takes longer to read, so that part is 0 unless split is true or there is no clock.
 func (h Source) cpuTimes(pid int, split bool) (cpuTimes, bool) {
 	cpu, timed := h.Clock(pid)
 	if timed && !split {
@@ -51,18 +51,18 @@ func (h Source) tasks(pid int) []int {
 }
 
 // processTree is a process with its descendants, such as forked workers. A descendant counts from
-// its first reading until it ends, and its CPU time stays in the sum.
+// when it is found until it ends; its CPU time stays in the sum.
 type processTree struct {
 	root    int
 	members map[int]cpuTimes // at the last reading
-	gone    cpuTimes         // sum of members that have ended
+	gone    cpuTimes         // sum over the members that have ended
 }
 
 func newProcessTree(root int) *processTree {
 	return &processTree{root: root, members: map[int]cpuTimes{root: {}}}
 }
 
-// refresh searches for new descendants. Children of a member stay members when that member ends.
+// refresh looks for new descendants. The children of a member stay members when it ends.
 func (f *processTree) refresh(h Source) {
 	if f == nil {
 		return
@@ -87,7 +87,7 @@ func (f *processTree) refresh(h Source) {
 
 func (f *processTree) pids() []int { return slices.Collect(maps.Keys(f.members)) }
 
-// cpuTimes returns the CPU time that the tree has used, split on request.
+// cpuTimes returns the CPU time that the tree has used; split is that of Source.cpuTimes.
 func (f *processTree) cpuTimes(h Source, split bool) cpuTimes {
 	sum := f.gone
 	for pid, last := range f.members {
@@ -106,7 +106,8 @@ func (f *processTree) cpuTimes(h Source, split bool) cpuTimes {
 	return sum
 }
 
-// resident returns the memory of the tree, in bytes; pages that members share count for each.
+// resident returns the resident memory of the tree, in bytes. Pages that several members share
+// count once for each.
 func (f *processTree) resident(h Source) int64 {
 	sum := int64(0)
 	for pid := range f.members {
