@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// mostStderr bounds the part of the go command's error output that is kept, in bytes.
+// mostStderr is the maximum kept length of the go command's error output, in bytes.
 const mostStderr = 64 << 10
 
 // Compile runs the go command on the packages that the patterns name, relative to dir (empty: the
-// working directory), and returns the compiler's diagnostics. Unchanged packages come from the
-// build cache, diagnostics included. Nothing is linked, and only the cache is written.
+// working directory), and returns the compiler's diagnostics. For unchanged packages, the go
+// command replays them from the build cache. It links nothing, and writes only to the cache.
 func Compile(ctx context.Context, dir string, patterns ...string) (*Listing, error) {
 	const fields = "{{.ImportPath}}\t{{.Name}}\t{{.Dir}}"
 	var stdout bytes.Buffer
@@ -44,7 +44,8 @@ func Compile(ctx context.Context, dir string, patterns ...string) (*Listing, err
 	return listing, nil
 }
 
-// command compiles without linking: go list builds a package to report the path of its export data.
+// command returns a command that compiles packages without linking them: go list builds a package
+// to report the path of its export data.
 func command(ctx context.Context, dir string, patterns []string, flags ...string) *exec.Cmd {
 	args := append([]string{"list", "-export"}, flags...)
 	cmd := exec.CommandContext(ctx, "go", append(append(args, "--"), patterns...)...)
@@ -52,7 +53,7 @@ func command(ctx context.Context, dir string, patterns []string, flags ...string
 	return cmd
 }
 
-// explain states in one line why the packages do not compile. It compiles them again without -m,
+// explain returns, as one line, why the packages do not compile. It compiles them again without -m,
 // whose output would hide the errors.
 func explain(ctx context.Context, dir string, patterns []string, failed error) error {
 	if ctx.Err() != nil {
@@ -61,7 +62,7 @@ func explain(ctx context.Context, dir string, patterns []string, failed error) e
 	cmd := command(ctx, dir, patterns, "-f", "")
 	stderr := &head{most: mostStderr}
 	cmd.Stderr = stderr
-	_ = cmd.Run() // it fails as before; only its output is used
+	_ = cmd.Run() // it fails again; only its output is used
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

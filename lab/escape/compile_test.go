@@ -18,7 +18,7 @@ func module(t *testing.T, source string) string {
 	return dir
 }
 
-// The diagnostics of the installed compiler, whose format is not guaranteed.
+// The parser understands the diagnostics of the installed compiler, whose format is not guaranteed.
 func TestCompile(t *testing.T) {
 	dir := module(t, `package made
 

@@ -14,15 +14,15 @@ import (
 // Kind is the cause of a site's allocations.
 type Kind string
 
-// Kinds.
+// Kinds of sites.
 const (
 	Escaping Kind = "escape"  // the compiler reports an escape on the line
-	Calling  Kind = "call"    // a function outside the packages, called from the line
-	Runtime  Kind = "runtime" // the line itself without an escape: a map or a channel's buffer grows
+	Calling  Kind = "call"    // the line calls a function outside the packages, which allocates
+	Runtime  Kind = "runtime" // the line allocates without an escape: a map or the buffer of a channel grows
 	Outside  Kind = "outside" // no frame of the stack is in the packages
 )
 
-// Site is a place that allocates.
+// Site is a place in the source that allocates.
 type Site struct {
 	Kind     Kind   `json:"kind"`
 	Function string `json:"function"`
@@ -53,7 +53,7 @@ type Joined struct {
 	Warnings []string `json:"warnings"`
 }
 
-// PerRequest divides by the requests answered; 0 if they are unknown.
+// PerRequest returns n per answered request; 0: the number of requests is unknown.
 func (j *Joined) PerRequest(n float64) float64 {
 	if j.Requests <= 0 {
 		return 0
@@ -61,8 +61,8 @@ func (j *Joined) PerRequest(n float64) float64 {
 	return n / j.Requests
 }
 
-// Join computes the cost of the escapes in a run from two sample types of its heap profile
-// (record.ValueAllocBytes and record.ValueAllocObjects).
+// Join computes the cost of the escapes in a run from two sample types of its heap profile: bytes
+// has record.ValueAllocBytes, and objects record.ValueAllocObjects.
 func Join(l *Listing, bytes, objects *record.Profile) *Joined {
 	j := &joiner{listing: l, sites: map[string]*Site{}, leaves: map[*Site]map[string]float64{}, packages: map[string]bool{}, seen: map[place]bool{}}
 	for _, p := range l.Packages {
@@ -108,7 +108,7 @@ func Join(l *Listing, bytes, objects *record.Profile) *Joined {
 	return out
 }
 
-// mostly sets the function that allocates most of a called function's bytes.
+// mostly sets the leaf function that allocates most of a called function's bytes.
 func (j *joiner) mostly(s *Site) {
 	if s.Kind != Calling || s.Bytes == 0 {
 		return
@@ -122,16 +122,17 @@ func (j *joiner) mostly(s *Site) {
 	s.MostPart = leaves[s.Mostly] / s.Bytes
 }
 
-// ofProfiler reports whether a stack belongs to the taking of a profile, so that its allocations
-// are due to the measurement.
+// ofProfiler reports whether a stack belongs to taking a profile, so that the measurement caused
+// its allocations.
 func ofProfiler(frames []record.Frame) bool {
 	return slices.ContainsFunc(frames, func(f record.Frame) bool {
 		return strings.HasPrefix(f.Function, "runtime/pprof.") && !strings.HasPrefix(f.Function, "runtime/pprof.Do")
 	})
 }
 
-// staleShare is the share of the packages' own allocated bytes on lines without an escape above
-// which the source has probably changed: growing maps are at most half of a service's allocations.
+// staleShare is the maximum share of lines without an escape in the bytes that the packages
+// allocate themselves. Growing maps are at most half of a service's allocations, so with a larger
+// share the source has probably changed.
 const staleShare = 0.5
 
 func (j *Joined) warn() {
@@ -153,12 +154,12 @@ func (j *Joined) warn() {
 	}
 }
 
-// joiner collects sites.
+// joiner assigns stacks to sites.
 type joiner struct {
 	listing  *Listing
 	packages map[string]bool
 	sites    map[string]*Site
-	leaves   map[*Site]map[string]float64 // bytes, by the function that allocated them
+	leaves   map[*Site]map[string]float64 // bytes by the leaf function that allocated them
 	seen     map[place]bool
 }
 
@@ -176,7 +177,8 @@ func (j *joiner) site(frames []record.Frame) *Site {
 	return j.entry(Site{Kind: Outside, Function: leaf.Function, File: leaf.File, Line: leaf.Line})
 }
 
-// inside returns the site in the packages; frames end with the one in the packages.
+// inside returns the site of a stack at p, the place of its first frame in the packages. frames end
+// with that frame.
 func (j *joiner) inside(p place, frames []record.Frame) *Site {
 	f := frames[len(frames)-1]
 	site := Site{Function: f.Function, File: f.File, Line: f.Line}
@@ -214,8 +216,8 @@ func first(escapes []Escape) string {
 	return escapes[0].What
 }
 
-// ours reports whether a frame is in the given packages, and in which. Every command's package is
-// called main in a profile, so its folder identifies it.
+// ours reports whether a frame is in the given packages, and returns which. A profile names the
+// package of every command main, so ours identifies a command by its folder.
 func (j *joiner) ours(f record.Frame) (string, bool) {
 	pkg := packageOf(f.Function)
 	if pkg != "main" {
@@ -235,11 +237,12 @@ func (j *joiner) ours(f record.Frame) (string, bool) {
 	if len(alike) == 1 {
 		return alike[0], true
 	}
-	return "", false // no command, or several
+	return "", false // no command matches, or several do
 }
 
-// candidates returns the escapes that may be an allocation on the line, given the callee frames:
-// functions outside the packages. None if one of those was called without inlining.
+// candidates returns the escapes that may be an allocation on the line. callees are the frames of
+// the stack below the line: functions outside the packages. If the compiler did not inline one of
+// them, there are no candidates.
 func (l *line) candidates(callees []record.Frame) []Escape {
 	if len(callees) == 0 {
 		return preferred(l.escapes, func(e Escape) bool { return !l.inlinedAt(e.Column) })
@@ -263,8 +266,8 @@ func (l *line) inlinedAt(column int) bool {
 	return false
 }
 
-// preferred returns the escapes for which wanted is true, or all if none is: a variable moved to
-// the heap by an inlined call is allocated on the calling line itself.
+// preferred returns the escapes that are wanted, or all if none is: the compiler allocates a
+// variable of an inlined call on the calling line itself.
 func preferred(all []Escape, wanted func(Escape) bool) []Escape {
 	if some := allocating(all, wanted); len(some) > 0 {
 		return some
@@ -272,8 +275,8 @@ func preferred(all []Escape, wanted func(Escape) bool) []Escape {
 	return allocating(all, func(Escape) bool { return true })
 }
 
-// allocating leaves out constants: the compiler reports that they escape, but they are in the
-// program's read-only data.
+// allocating returns the wanted escapes without constants. The compiler reports that constants
+// escape, but they are in the read-only data of the program.
 func allocating(all []Escape, wanted func(Escape) bool) []Escape {
 	var out []Escape
 	for _, e := range all {

@@ -8,7 +8,7 @@ import (
 	"dyno/lab/record"
 )
 
-// stack reads "function file:line < caller file:line".
+// stack parses "function file:line < caller file:line".
 func stack(t *testing.T, value float64, text string) record.Stack {
 	t.Helper()
 	s := record.Stack{Value: value}
@@ -32,7 +32,7 @@ func TestJoin(t *testing.T) {
 		name, stack string
 		kind        Kind
 		where       string
-		what        string // the escapes, joined, or the function called
+		what        string // the escapes, separated by commas, or the called function
 	}{
 		{"on the line itself", main38, Escaping, "cmd/svcd/main.go:38", "append(s, x...) escapes to heap"},
 		{"built with -trimpath", "main.work example.com/svc/cmd/svcd/main.go:38", Escaping, "cmd/svcd/main.go:38", "append(s, x...) escapes to heap"},
@@ -71,7 +71,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// Stacks that end in one place are one site; the most expensive site comes first, and no allocation
+// Stacks with the same place are one site. The most expensive site comes first, and no allocation
 // is lost.
 func TestJoinAddsUpAndSorts(t *testing.T) {
 	bytes := &record.Profile{Stacks: []record.Stack{
@@ -106,7 +106,7 @@ func TestJoinWarns(t *testing.T) {
 	}
 }
 
-// For a called function, its callee that allocates most is named.
+// Of a called function, Join names the callee that allocates most.
 func TestJoinNamesWhatAllocatesMost(t *testing.T) {
 	bytes := &record.Profile{Stacks: []record.Stack{
 		stack(t, 10, "bytes.growSlice /go/buffer.go:3 < net/http.(*Client).Do /go/client.go:9 < "+main38),
@@ -118,7 +118,7 @@ func TestJoinNamesWhatAllocatesMost(t *testing.T) {
 	}
 }
 
-// Two commands may have folders of one name: the path decides, and the name only if it is
+// Two commands may have folders of the same name. The path decides; the name does so only if it is
 // unambiguous.
 func TestCommandsOfOneName(t *testing.T) {
 	j := &joiner{listing: &Listing{Packages: []Package{

@@ -10,14 +10,14 @@ import (
 	"dyno/lab/record"
 )
 
-// siteJSON is a site with its cost per request, null if that is not known.
+// siteJSON is a site with its cost per request; null: the number of requests is not known.
 type siteJSON struct {
 	BytesPerRequest   *float64 `json:"bytes_per_request"`
 	ObjectsPerRequest *float64 `json:"objects_per_request"`
 	Site
 }
 
-// Object is the JSON of dyno escape.
+// Object is the JSON output of dyno escape.
 type Object struct {
 	Schema            string     `json:"schema"`
 	Run               string     `json:"run"`
@@ -35,7 +35,7 @@ type Object struct {
 	Warnings          []string   `json:"warnings"`
 }
 
-// WriteJSON writes the places with the most allocations, at most top, and the sums of the run.
+// WriteJSON writes the top sites with the most allocated bytes, and the sums of the run.
 func WriteJSON(w io.Writer, j *Joined, run *record.Run, top int) error {
 	each := func(n float64) *float64 {
 		if j.Requests <= 0 {
@@ -58,8 +58,8 @@ func WriteJSON(w io.Writer, j *Joined, run *record.Run, top int) error {
 	})
 }
 
-// Escapes prints two lines per place, for at most top places: its cost and position, and the
-// allocation.
+// Escapes prints the top sites with the most allocated bytes. Each has a line with its cost and
+// position, and below it a line for the allocation or for each of its candidates.
 func (t Terminal) Escapes(j *Joined, run *record.Run, top int) {
 	per, each := "", func(n float64) float64 { return n }
 	if j.Requests > 0 {
@@ -94,8 +94,8 @@ func (t Terminal) Escapes(j *Joined, run *record.Run, top int) {
 	}
 }
 
-// The runtime samples an allocation per 512 KiB on average (runtime.MemProfileRate). Ten samples
-// have a standard deviation of a third.
+// On average, the runtime samples one allocation per 512 KiB (runtime.MemProfileRate). A figure
+// from ten samples has a relative standard deviation of a third.
 const (
 	samplePeriod = 512 << 10 // bytes
 	fewSamples   = 10
@@ -111,7 +111,7 @@ func over(j *Joined) string {
 	return fmt.Sprintf(", over %.0f requests", j.Requests)
 }
 
-// mostCandidates bounds the escapes of one line that are listed.
+// mostCandidates is the maximum number of escapes of a line that are printed.
 const mostCandidates = 3
 
 // allocates describes a site's allocations, one per line.
@@ -159,7 +159,7 @@ func amount(n float64) string {
 	return fmt.Sprintf("%.2f", n)
 }
 
-// shortFile shortens an absolute path to the part that distinguishes files.
+// shortFile shortens an absolute path to its folder and file name.
 func shortFile(file string) string {
 	if path.IsAbs(file) {
 		return path.Join(path.Base(path.Dir(file)), path.Base(file))
@@ -167,7 +167,8 @@ func shortFile(file string) string {
 	return strings.TrimPrefix(file, "./")
 }
 
-// shortFunction removes the folders of a function's package, and type arguments.
+// shortFunction removes the path before the last element of a function's package, and type
+// arguments.
 func shortFunction(name string) string {
 	if i := strings.IndexByte(name, '['); i >= 0 {
 		if end := strings.LastIndexByte(name, ']'); end > i {

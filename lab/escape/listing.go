@@ -7,7 +7,8 @@ import (
 	"unicode"
 )
 
-// Terminal prints for people. The zero Color and Width suit a pipe: plain text of any width.
+// Terminal prints the result for people. With the zero Color and Width it prints plain text of any
+// width, for a pipe.
 type Terminal struct {
 	W     io.Writer
 	Color bool // escape codes
@@ -21,8 +22,8 @@ const (
 	amber  = "33"
 )
 
-// line prints a line, cut to the terminal's width; text from a profile or the compiler can
-// neither change colours nor move the cursor.
+// line prints a line, cut to the width of the terminal. It removes control characters, so that text
+// from a profile or the compiler can neither change colours nor move the cursor.
 func (t Terminal) line(code, format string, args ...any) {
 	text := []rune(strings.TrimRight(strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {

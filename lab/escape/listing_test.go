@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a profile or the compiler says can neither colour a terminal nor overflow its lines.
+// Text from a profile or the compiler can neither colour a terminal nor exceed its width.
 func TestListingLine(t *testing.T) {
 	for _, tt := range []struct {
 		style      Terminal

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// longestLine bounds the part of a line that is read, in bytes: for a function that it inlines, the
-// compiler prints the whole body, and the rest of such a line is not needed.
+// longestLine is the maximum number of bytes of a line that are read. For a function that it
+// inlines, the compiler prints the whole body, which is not needed.
 const longestLine = 64 << 10
 
-// mostEscapes bounds the escapes kept for one line of source.
+// mostEscapes is the maximum number of escapes kept for a line of source.
 const mostEscapes = 64
 
-// Parse reads the compiler's output under -m or -m=2, as the go command passes it on. Unknown lines
-// are skipped: the format belongs to the compiler and may grow.
+// Parse reads the compiler's output under -m or -m=2, as the go command passes it on. It skips
+// unknown lines: the format is the compiler's, and may get new ones.
 func Parse(r io.Reader) (*Listing, error) {
 	p := &parser{listing: &Listing{lines: map[place]*line{}, files: map[place]string{}}}
 	in := bufio.NewReaderSize(r, longestLine)
@@ -40,20 +40,21 @@ func Parse(r io.Reader) (*Listing, error) {
 	}
 }
 
-// parser holds the position in the compiler's output.
+// parser is the state while the compiler's output is read.
 type parser struct {
 	listing *Listing
 	pkg     string
 	open    *explained // the explanation being read; nil: none
 }
 
-// explained is an escape with its explanation so far, which -m=2 prints first.
+// explained is an escape with its explanation so far. -m=2 prints explanations before the plain
+// diagnostics.
 type explained struct {
 	at     position
 	escape Escape
 }
 
-// position is the place that a diagnostic points to.
+// position is the position of a diagnostic.
 type position struct {
 	file      string
 	line, col int
@@ -89,8 +90,8 @@ func (p *parser) line(text string) {
 	}
 }
 
-// step reads one step of an explanation: "return &n (return) at main.go:22:32". The last step that
-// is not a mere spill to memory is the reason for the escape.
+// step parses a step of an explanation, such as "return &n (return) at main.go:22:32". The reason
+// for the escape is the last step other than spilling or taking an address.
 func (p *parser) step(at position, text string) {
 	if p.open == nil || at != p.open.at {
 		return
@@ -118,8 +119,8 @@ func (p *parser) finish() {
 	}
 }
 
-// add stores an escape. The short form that follows an explanation repeats it, except for "moved to
-// heap", which is more precise.
+// add stores an escape. The plain diagnostic that follows an explanation repeats its escape. Only
+// "moved to heap" is more precise, and replaces it.
 func (p *parser) add(at position, e Escape) {
 	entry := p.listing.at(p.pkg, at)
 	same := slices.IndexFunc(entry.escapes, func(have Escape) bool { return have.Column == e.Column && have.Why != "" })

@@ -51,8 +51,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// -m=2 prints explanations before the summary; without them, as under -m, the same escapes are
-// found.
+// Parse finds the same escapes without explanations, which -m does not print.
 func TestParseWithoutExplanations(t *testing.T) {
 	l, err := Parse(strings.NewReader("# p\n./a.go:3:4: &T{...} escapes to heap\n./a.go:5:2: moved to heap: x\n./a.go:6:2: x does not escape\n"))
 	if err != nil || len(l.lines) != 2 {

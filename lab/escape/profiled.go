@@ -6,8 +6,9 @@ import (
 	"dyno/lab/record"
 )
 
-// LastProfiled returns the last valid profiled run of a variant (empty: of any), else the last
-// one, and the profiled variants.
+// LastProfiled returns the last valid profiled run of a variant (empty: of any variant), or if none
+// is valid, the last one. It also returns the variants that have a profiled run. A single run
+// counts as profiled whatever its role.
 func LastProfiled(runs []*record.Run, variant string) (have []string, found *record.Run) {
 	for _, r := range runs {
 		if r.Spec.Role != record.RoleProfile && len(runs) > 1 {

@@ -7,7 +7,7 @@ import (
 	"dyno/lab/record"
 )
 
-// A run that does not count is taken only when there is no other.
+// An invalid run is chosen only if there is no valid one.
 func TestLastProfiled(t *testing.T) {
 	runs := func(texts ...string) (out []*record.Run) {
 		for _, text := range texts {
