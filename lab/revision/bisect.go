@@ -1,6 +1,6 @@
 package revision
 
-// State is what is known of a revision.
+// State is what a bisection knows of a revision.
 type State int
 
 // States of a revision.
@@ -13,9 +13,9 @@ const (
 )
 
 // Next returns the index of the revision to measure next: of the untried ones between the last good
-// one and the first bad one after it, the one closest to the middle. done: none is left. states are
-// in the order of the commits; the revision before the first must be good, and the last must be
-// Bad.
+// one and the first bad one after it, the one closest to the middle. done means that there is none.
+// states are in the order of the commits. The revision before the first must be good, and the last
+// counts as bad.
 func Next(states []State) (index int, done bool) {
 	good, bad := bounds(states)
 	middle, best := (good+bad)/2, -1
@@ -27,8 +27,8 @@ func Next(states []State) (index int, done bool) {
 	return best, best < 0
 }
 
-// Suspects returns the revisions that may be the first bad one when Next is done. If there are
-// several, all but the last were skipped or undecided.
+// Suspects returns the revisions that may be the first bad one, after Next has returned done. If
+// there are several, all but the last were skipped or undecided.
 func Suspects(states []State) (indexes []int) {
 	good, bad := bounds(states)
 	for i := good + 1; i <= bad; i++ {
@@ -37,7 +37,7 @@ func Suspects(states []State) (indexes []int) {
 	return indexes
 }
 
-// Left estimates how many revisions must still be measured.
+// Left estimates the number of revisions that must still be measured.
 func Left(states []State) int {
 	good, bad := bounds(states)
 	untried := 0
@@ -53,8 +53,8 @@ func Left(states []State) int {
 	return steps
 }
 
-// bounds returns the first bad revision and the last good one before it; -1: no revision in states
-// before it is known to be good.
+// bounds returns the first bad revision, or the last one if none is bad, and the last good one
+// before it; -1: none in states is good, only the one before the first.
 func bounds(states []State) (good, bad int) {
 	good, bad = -1, len(states)-1
 	for i, s := range states {

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// search measures by an oracle until nothing is left to measure.
+// search bisects n revisions, whose states the function of returns.
 func search(n int, of func(i int) State) (states []State, measured int) {
 	states = make([]State, n)
 	states[n-1] = Bad
@@ -44,7 +44,7 @@ func TestFindsTheFirstBad(t *testing.T) {
 	})
 }
 
-// What cannot be judged is among the suspects, and never decides.
+// A revision that cannot be judged is among the suspects, and does not exclude others.
 func TestNothingIsGuessed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "n")

@@ -1,11 +1,11 @@
 // Package revision builds a program at revisions of its git repository: it finds revisions, writes
-// their files into temporary folders, and builds there. It only reads the repository: no branch,
-// index, work tree or stash of it changes, so there is nothing to undo if the lab is killed. Next,
-// Left and Suspects are pure functions for a bisection: which revision to measure next in the
-// search for the first that misses a gate.
+// their files into temporary folders, and builds there. It only reads the repository and changes no
+// branch, index, work tree or stash of it, so there is nothing to undo if the lab is killed. Next,
+// Left and Suspects are pure functions for a bisection, the search for the first revision that
+// misses a gate.
 //
-// It does not measure what it built. It starts no goroutines; the git and go commands that it
-// starts have ended when a call returns.
+// The package does not measure what it builds. It starts no goroutines; the git and go commands
+// that it starts have ended when a call returns.
 package revision
 
 import (
@@ -27,7 +27,7 @@ import (
 	"dyno/parts/process"
 )
 
-// Here names the files of the folder as they are now, committed or not.
+// Here is the name for the files of the folder as they are now, committed or not.
 const Here = "."
 
 // Revision is a commit, or the folder as it is now.
@@ -39,7 +39,7 @@ type Revision struct {
 	Merge   bool      // the commit has several parents
 }
 
-// shortHash is the number of characters of a hash for people.
+// shortHash is the number of characters of a hash that people see.
 const shortHash = 10
 
 // Short returns the beginning of the commit's hash, or "folder" for Here.
@@ -50,7 +50,7 @@ func (r Revision) Short() string {
 	return r.Hash[:min(shortHash, len(r.Hash))]
 }
 
-// Title names the revision for people: main@1a2b3c4d5e, or the hash alone.
+// Title returns the name of the revision for people: main@1a2b3c4d5e, or the hash alone.
 func (r Revision) Title() string {
 	if r.Hash == "" || strings.HasPrefix(r.Hash, r.Name) {
 		return r.Short()
@@ -61,17 +61,17 @@ func (r Revision) Title() string {
 // Package is a Go package in a repository.
 type Package struct {
 	Dir  string // a folder of the repository
-	Name string // the package, as named from within Dir: ".", "./cmd/server"
+	Name string // the package, relative to Dir: ".", "./cmd/server"
 	Work string // the folder in which its program runs; empty: the current one
 }
 
 // Repository is a git repository from which programs are built.
 type Repository struct {
 	root string // its top folder
-	temp string // what was checked out and built; removed by Close
+	temp string // folder for checked-out files and binaries; Close removes it
 }
 
-// Open finds the repository that contains a folder. Close it.
+// Open returns the repository that contains a folder. The caller must close it.
 func Open(ctx context.Context, dir string) (*Repository, error) {
 	root, err := git(ctx, dir, nil, "rev-parse", "--show-toplevel")
 	if errors.Is(err, exec.ErrNotFound) {
@@ -93,7 +93,7 @@ func Open(ctx context.Context, dir string) (*Repository, error) {
 // Close removes everything that was checked out and built.
 func (r *Repository) Close() error { return os.RemoveAll(r.temp) }
 
-// Resolve finds the commit that a name stands for: a branch, a tag, a hash, HEAD~3.
+// Resolve returns the commit that a name stands for: a branch, a tag, a hash, HEAD~3.
 func (r *Repository) Resolve(ctx context.Context, name string) (Revision, error) {
 	if name == Here {
 		return Revision{Name: Here, Subject: "the folder as it is now"}, nil
@@ -119,7 +119,7 @@ func (r *Repository) Resolve(ctx context.Context, name string) (Revision, error)
 	return found[0], nil
 }
 
-// shallow explains that a clone lacks history; empty: it has all of it.
+// shallow returns the hint that a clone lacks history; empty: it does not.
 func (r *Repository) shallow(ctx context.Context) string {
 	if shallow, _ := git(ctx, r.root, nil, "rev-parse", "--is-shallow-repository"); shallow == "true" {
 		return " (this clone is shallow: fetch more history, in a GitHub workflow with fetch-depth: 0)"
@@ -128,7 +128,7 @@ func (r *Repository) shallow(ctx context.Context) string {
 }
 
 // Between lists the commits after good up to bad, the oldest first. It follows first parents, so
-// that a merged branch counts as one step.
+// that a merge of a branch is one step.
 func (r *Repository) Between(ctx context.Context, good, bad Revision) ([]Revision, error) {
 	if _, err := git(ctx, r.root, nil, "merge-base", "--is-ancestor", good.Hash, bad.Hash); err != nil {
 		if _, err := git(ctx, r.root, nil, "merge-base", "--is-ancestor", bad.Hash, good.Hash); err == nil {
@@ -139,7 +139,7 @@ func (r *Repository) Between(ctx context.Context, good, bad Revision) ([]Revisio
 	return r.describe(ctx, "--reverse", "--first-parent", good.Hash+".."+bad.Hash)
 }
 
-// describe lists commits by arguments of git log.
+// describe lists the commits that git log finds with the given arguments.
 func (r *Repository) describe(ctx context.Context, args ...string) ([]Revision, error) {
 	out, err := git(ctx, r.root, nil, append([]string{"log", "--no-show-signature", "--format=%H%x00%ct%x00%P%x00%s"}, args...)...)
 	if err != nil {
@@ -169,10 +169,10 @@ type Program struct {
 	Revision
 	Binary string
 	Dir    string // the folder of the revision's files that corresponds to Package.Work
-	Sum    string // SHA-256 of the binary: programs of the same sum are the same
+	Sum    string // SHA-256 of the binary: equal programs have equal sums
 }
 
-// BuildError means that a revision does not build.
+// BuildError is the error of a revision that does not build.
 type BuildError struct {
 	Revision Revision
 	Err      error
@@ -181,10 +181,10 @@ type BuildError struct {
 func (e *BuildError) Error() string { return e.Revision.Title() + " does not build: " + e.Err.Error() }
 func (e *BuildError) Unwrap() error { return e.Err }
 
-// flags make the binary depend on nothing but the source: not on the folder, not on the commit.
+// flags make the binary depend only on the source, not on the folder or the commit.
 var flags = []string{"-trimpath", "-buildvcs=false"}
 
-// Build builds a package of a revision; the result stays until Close. If the package does not
+// Build builds a package of a revision. The program remains until Close. If the package does not
 // build there, the error is a *BuildError.
 func (r *Repository) Build(ctx context.Context, rev Revision, pkg Package) (Program, error) {
 	p := Program{Revision: rev}
@@ -216,7 +216,7 @@ func (r *Repository) Build(ctx context.Context, rev Revision, pkg Package) (Prog
 	return p, err
 }
 
-// refusal returns the compiler's error without the temporary folder in which it ran.
+// refusal returns the compiler's error without the path of the temporary folder in which it ran.
 func refusal(err error, dir string) error {
 	failed := new(process.BuildError)
 	switch {
@@ -228,11 +228,11 @@ func refusal(err error, dir string) error {
 	return fmt.Errorf("%w%s", failed.Err, failed.Said)
 }
 
-// checkOut writes the files of a revision into a new folder. It uses an index of its own, so that
-// the repository's does not change.
+// checkOut writes the files of a revision into a new folder. It uses a temporary index, so that the
+// index of the repository does not change.
 func (r *Repository) checkOut(ctx context.Context, rev Revision, tree string) error {
 	if isFolder(tree) {
-		return nil // it was built before
+		return nil // it was checked out before
 	}
 	if err := os.MkdirAll(tree, 0o755); err != nil {
 		return err
@@ -242,13 +242,13 @@ func (r *Repository) checkOut(ctx context.Context, rev Revision, tree string) er
 		return fmt.Errorf("reading the files of %s: %w", rev.Title(), err)
 	}
 	if _, err := git(ctx, r.root, index, "checkout-index", "--all", "--force", "--quiet", "--prefix="+tree+string(filepath.Separator)); err != nil {
-		os.RemoveAll(tree) // half of it must not be built
+		os.RemoveAll(tree) // an incomplete tree must not be built
 		return fmt.Errorf("writing the files of %s: %w", rev.Title(), err)
 	}
 	return nil
 }
 
-// within returns the path of a folder from the top of the repository.
+// within returns the path of a folder relative to the top of the repository.
 func (r *Repository) within(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -282,10 +282,11 @@ func sumOf(file string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// gitGrace bounds the wait for git's output after its end: a filter may hold the pipe open.
+// gitGrace is the time limit for reading the output of git after it has ended: a filter process may
+// hold the pipe open.
 const gitGrace = time.Second
 
-// git runs a git command in a folder and returns its output without the final line end.
+// git runs a git command in a folder and returns its output without the final newline.
 func git(ctx context.Context, dir string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	var out bytes.Buffer
@@ -305,10 +306,10 @@ func git(ctx context.Context, dir string, env []string, args ...string) (string,
 	return strings.TrimSuffix(out.String(), "\n"), nil
 }
 
-// head keeps the beginning of what is written to it.
+// head keeps the first bytes that are written to it.
 type head struct{ kept []byte }
 
-// mostComplaint bounds the kept part of git's messages, in bytes.
+// mostComplaint is the maximum kept length of git's error output, in bytes.
 const mostComplaint = 4 << 10
 
 func (t *head) Write(b []byte) (int, error) {

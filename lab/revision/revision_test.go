@@ -12,7 +12,7 @@ import (
 
 const program = "package main\n\nfunc main() { println(%) }\n"
 
-// repository makes a git repository of one commit per text of cmd/server/main.go.
+// repository makes a git repository with a commit for each text of cmd/server/main.go.
 func repository(t *testing.T, texts ...string) (dir string, commit func(text, subject string)) {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -60,8 +60,8 @@ func open(t *testing.T, dir string) *Repository {
 	return r
 }
 
-// Each revision is built from its own files, the folder as it is now too, and the repository is the
-// same afterwards.
+// Each revision is built from its own files, even the folder as it is now, and the repository does
+// not change.
 func TestBuildRevisions(t *testing.T) {
 	dir, commit := repository(t, says("one"), says("two"))
 	commit("package main\n\nfunc main() { broken }\n", "does not build")
