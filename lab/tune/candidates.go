@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Names of the Go runtime's settings, as environment variables.
+// Names of the Go runtime's settings, which are environment variables.
 const (
 	gogc       = "GOGC"
 	gomemlimit = "GOMEMLIMIT"
@@ -16,7 +16,7 @@ const (
 	off        = "off"
 )
 
-// Program describes the program to tune, at its start configuration.
+// Program describes the program to tune, in its start configuration.
 type Program struct {
 	Declared Declared
 	Values   map[string]string // present values of the declared settings and seams
@@ -24,13 +24,14 @@ type Program struct {
 	Fixed    func(name string) bool
 	Procs    int   // GOMAXPROCS
 	RSS      int64 // resident memory under load, in bytes; 0: not known
-	Memory   int64 // that of the machine, in bytes
-	Profiled bool  // it can be built with a profile of its own
+	Memory   int64 // memory of the machine, in bytes
+	Profiled bool  // it can be built with its own CPU profile (PGO)
 }
 
-// Singles returns the candidates with one change each, the likeliest first. only names the settings
-// to try; empty: all that change nothing but speed and memory. notes lists the named settings
-// without values to try.
+// Singles returns the candidates with one change each, the most promising first. only names the
+// settings to try; empty: all that change nothing but speed and memory. notes say which settings
+// are not tried, and why: those that the load of the scenario sets, and those named in only without
+// values to try.
 func (p Program) Singles(only []string) (singles []Candidate, notes []string, err error) {
 	if err := p.known(only); err != nil {
 		return nil, nil, err
@@ -86,8 +87,8 @@ func (p Program) Singles(only []string) (singles []Candidate, notes []string, er
 
 func (p Program) fixed(name string) bool { return p.Fixed != nil && p.Fixed(name) }
 
-// collector adds the candidates of the garbage collector. A service whose own setting of GOGC is in
-// effect ignores the environment's.
+// collector adds the candidates for the garbage collector. If a service has its own setting of GOGC
+// in effect, it ignores the one in the environment.
 func (p Program) collector(wanted func(string) bool, add func(int, ...Change)) {
 	now, own := usualGOGC, ""
 	if v := p.Runtime[gogc]; v != "" {
@@ -117,12 +118,13 @@ func (p Program) collector(wanted func(string) bool, add func(int, ...Change)) {
 	}
 }
 
-// limits are memory limits for a program without other collections: two and four times its present
-// memory, rounded up, where the machine has several times as much.
+// limits returns memory limits with which a program can run without other collections: two and four
+// times its present memory, rounded up. It leaves out a limit of more than 1/spare of the memory of
+// the machine.
 func (p Program) limits() (out []int64) {
 	const (
 		step  = 64 << 20
-		spare = 8 // programs of that size which the machine could hold
+		spare = 8 // minimum ratio of the memory of the machine to a limit
 	)
 	for _, times := range []int64{2, 4} {
 		limit := (times*p.RSS + step - 1) / step * step
@@ -143,7 +145,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no setting is called %q; there are %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// known returns an error if only has a name that no setting or seam has.
+// known returns an error if only contains a name that no setting and no seam has.
 func (p Program) known(only []string) error {
 	names := []string{gogc, gomemlimit, gomaxprocs, PGO}
 	for _, k := range p.Declared.Settings {

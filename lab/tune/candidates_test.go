@@ -72,7 +72,8 @@ func TestSingles(t *testing.T) {
 	}
 }
 
-// A setting that weakens a promise is not tried unless it is named: only marked ones are.
+// A setting that may weaken a promise is tried only if it is named: without names, Singles uses
+// those marked with tune.
 func TestUnmarkedSettingsAreNotTried(t *testing.T) {
 	got, _, err := toy(t).Singles(nil)
 	if err != nil || slices.ContainsFunc(got, func(c Candidate) bool { return c[0].Name == "sync" || c[0].Name == "log" }) {
@@ -88,7 +89,7 @@ func TestParseDeclaredRefuses(t *testing.T) {
 	}
 }
 
-// Whatever a program prints, its candidates differ from the present values and from one another.
+// Whatever a program prints, no candidate sets the present value.
 func FuzzDeclared(f *testing.F) {
 	f.Add(declared, `{"seams":{"log":"group"},"settings":{"workers":"256","memory":"64MiB","linger":"2ms"}}`)
 	f.Add(`{"schema":"dyno.assemblies/1","settings":[{"name":"a","kind":"int","min":"-9223372036854775808","max":"9223372036854775807","tune":true}]}`, `{"settings":{"a":"-5"}}`)

@@ -5,30 +5,30 @@ import (
 	"slices"
 )
 
-// Estimate is what is known of a candidate's gain over the start: the logarithm of a ratio above 1
-// if the candidate is better, with its standard error.
+// Estimate is the estimated gain of a candidate over the start: the logarithm of a ratio, which is
+// above 1 if the candidate is better, with its standard error.
 type Estimate struct {
 	Log, Error float64
 	Samples    int // 0: not measured
 }
 
 const (
-	// between is the standard deviation of a process from another of the same program, as a
-	// logarithm: it does not shrink with the samples of one process.
+	// between is the standard deviation between processes of the same program, as a logarithm. More
+	// samples of one process do not reduce it.
 	between = 0.01
 	// usual is the standard deviation of a sample before any is known. prior is the weight, in
-	// samples, of the spread of all processes against a process's own.
+	// samples, of the common standard deviation against that of the samples of one process.
 	usual = 0.03
 	prior = 4
-	// normal is the standard deviation of a normal distribution whose median absolute deviation is
-	// 1.
+	// normal is the ratio of the standard deviation of a normal distribution to its median absolute
+	// deviation.
 	normal = 1.4826
-	// wide is the half-width of an interval, in standard errors: about 95%.
+	// wide is the half-width of an interval, in standard errors, for about 95%.
 	wide = 2
 )
 
-// Interval returns the ratio's 95% interval, for this candidate alone: of twenty candidates that
-// change nothing, one is outside.
+// Interval returns the 95% confidence interval of the ratio, for this candidate alone: of twenty
+// candidates that change nothing, the interval of about one does not contain 1.
 func (e Estimate) Interval() [2]float64 {
 	return [2]float64{math.Exp(e.Log - wide*e.Error), math.Exp(e.Log + wide*e.Error)}
 }
@@ -36,12 +36,12 @@ func (e Estimate) Interval() [2]float64 {
 // Ratio returns the estimated ratio.
 func (e Estimate) Ratio() float64 { return math.Exp(e.Log) }
 
-// high is the upper end of the interval, as a logarithm.
+// high returns the upper end of the interval, as a logarithm.
 func (e Estimate) high() float64 { return e.Log + wide*e.Error }
 
-// estimate combines the samples of several processes, weighted by their variances; spread is the
-// standard deviation of a sample on this machine. Medians and their absolute deviations are used,
-// since a disturbance of the machine spoils single samples.
+// estimate combines the samples of several processes, weighted by the inverse of their variances.
+// spread is the standard deviation of a sample on this machine. It uses medians and median absolute
+// deviations, since disturbances of the machine spoil single samples.
 func estimate(processes [][]float64, spread float64) (e Estimate) {
 	sum, weights := 0.0, 0.0
 	for _, logs := range processes {
@@ -54,7 +54,7 @@ func estimate(processes [][]float64, spread float64) (e Estimate) {
 			own := normal * median(away(logs, middle))
 			variance = (prior*variance + n*own*own) / (prior + n)
 		}
-		const efficiency = math.Pi / 2 // variance of a median over that of a mean
+		const efficiency = math.Pi / 2 // ratio of the variance of a median to that of a mean
 		w := 1 / (between*between + efficiency*variance/n)
 		sum, weights = sum+w*middle, weights+w
 		e.Samples += len(logs)
@@ -65,7 +65,7 @@ func estimate(processes [][]float64, spread float64) (e Estimate) {
 	return e
 }
 
-// away returns the distances of samples from a value.
+// away returns the absolute differences of samples from a value.
 func away(logs []float64, from float64) []float64 {
 	out := make([]float64, len(logs))
 	for i, x := range logs {

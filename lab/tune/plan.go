@@ -7,28 +7,28 @@ import (
 	"time"
 )
 
-// Verdicts of a trial. They rest on the search's own data, so they only order candidates; the proof
-// decides whether the chosen one is better.
+// Verdicts of a trial. They rest on the data of the search itself, so they only order candidates.
+// The proof decides whether the chosen one is better.
 const (
 	Worse     = "worse"        // the whole interval is below 1
 	NotWorth  = "not worth it" // the whole interval is below Worth
-	Undecided = "not decided"  // others seemed better, so it got no more time
-	Chosen    = "chosen"       // for the proof
+	Undecided = "not decided"  // other candidates seemed better, so it got no more time
+	Chosen    = "chosen"       // it goes to the proof
 	Failed    = "failed"       // it did not start, or stopped answering
-	Untried   = "not tried"    // the budget was too short for all
+	Untried   = "not tried"    // the time was too short for it
 )
 
-// Worth is the smallest ratio that a change of the settings is worth.
+// Worth is the smallest gain, as a ratio, for which a change of the settings is worth it.
 const Worth = 1.02
 
-// Trial is a candidate with what the search knows about it.
+// Trial is a candidate with what the search knows of it.
 type Trial struct {
 	Candidate Candidate
 	Estimate  Estimate
-	Memory    float64 // ratio of the resident memory to the start's, in its last group; 0: not known
+	Memory    float64 // resident memory in its last group, relative to the start's; 0: not known
 	Rounds    int     // rounds in which it was measured
 	Verdict   string
-	Why       string // of Failed
+	Why       string // reason of Failed
 
 	combined  bool
 	processes [][]float64
@@ -36,16 +36,16 @@ type Trial struct {
 
 // Room is what the machine permits.
 type Room struct {
-	Slots int           // candidates that are measured together with the start in one group
-	Least time.Duration // the shortest useful time of a group, its start included
+	Slots int           // maximum number of candidates in a group, without the start
+	Least time.Duration // shortest useful length of a group
 }
 
-// Group is candidates to measure together with the start, in turns.
+// Group is a set of candidates to measure in turns with the start.
 type Group struct {
 	Round      int
 	Candidates []Candidate
-	Length     time.Duration // with the start of the processes
-	Last       bool          // of the last round, with combinations
+	Length     time.Duration // including the time to start the processes
+	Last       bool          // it belongs to the last round, which has the combinations
 }
 
 // Planner is a search in progress.
@@ -55,13 +55,14 @@ type Planner struct {
 	in     []*Trial // candidates that are still in the search, in order
 	round  int
 	ended  bool
-	noise  []float64 // distances of the A/A control's samples from 0, which they should be
+	noise  []float64 // absolute values of the A/A control's samples, which would be 0 without noise
 }
 
-// finalists is the most candidates that are combined.
+// finalists is the maximum number of candidates that are combined.
 const finalists = 3
 
-// New plans a search over single changes. If the time is too short for all, it leaves out the last.
+// New returns a planner of a search over single changes, the most promising first. If the time is
+// too short for all, Next leaves out the last ones.
 func New(singles []Candidate, room Room) *Planner {
 	p := &Planner{room: room}
 	for _, c := range singles {
@@ -71,12 +72,12 @@ func New(singles []Candidate, room Room) *Planner {
 	return p
 }
 
-// Next returns the groups of the next round, which together take their share of the remaining time
-// of the search; none: the search has ended.
+// Next returns the groups of the next round. left is the remaining time of the search, of which
+// they together take their share. Without groups, the search has ended.
 func (p *Planner) Next(left time.Duration) []Group {
 	if p.round > 0 {
 		p.halve()
-		p.in = p.in[:min(len(p.in), p.room.Slots*int(max(0, left)/p.room.Least))] // the best are first
+		p.in = p.in[:min(len(p.in), p.room.Slots*int(max(0, left)/p.room.Least))] // the best come first
 	}
 	if p.ended || len(p.in) == 0 || left < p.room.Least {
 		p.ended = true
@@ -104,8 +105,8 @@ func (p *Planner) Next(left time.Duration) []Group {
 	return out
 }
 
-// groups returns the number of groups for n candidates, and total the number of groups of a whole
-// search that begins with them.
+// groups returns the number of groups for n candidates. total returns the number of groups in the
+// rest of a search that has n candidates now; last means that this is the last round.
 func (p *Planner) groups(n int) int { return (n + p.room.Slots - 1) / p.room.Slots }
 
 func (p *Planner) total(n int, last bool) int {
@@ -122,7 +123,7 @@ func (p *Planner) total(n int, last bool) int {
 
 func half(n int) int { return (n + 1) / 2 }
 
-// fit leaves out the last candidates if the time does not suffice for all.
+// fit leaves out the last candidates if there is not enough time for all.
 func (p *Planner) fit(left time.Duration) {
 	affordable := int(left / p.room.Least)
 	for len(p.in) > 1 && p.total(len(p.in), len(p.in) <= finalists) > affordable {
@@ -130,8 +131,8 @@ func (p *Planner) fit(left time.Duration) {
 	}
 }
 
-// halve ends the search for candidates that cannot be worth it, and for the worse half of the
-// others.
+// halve drops the candidates that cannot be worth it, and keeps at most half of the candidates of
+// the last round: the best of the others.
 func (p *Planner) halve() {
 	var open []*Trial
 	for _, t := range p.in {
@@ -143,7 +144,7 @@ func (p *Planner) halve() {
 	p.in = open[:min(len(open), half(len(p.in)))]
 }
 
-// combine adds the combinations of the remaining candidates.
+// combine adds combinations of the remaining candidates.
 func (p *Planner) combine() {
 	n := len(p.in)
 	for i := range n {
@@ -166,8 +167,8 @@ func (p *Planner) add(c Candidate) {
 	p.trials, p.in = append(p.trials, t), append(p.in, t)
 }
 
-// Control records a group's samples of the A/A control, a second process with the start's settings.
-// Its gain is 0, so the samples show how far a sample on this machine can be off.
+// Control records a group's samples of the A/A control, a second process with the settings of the
+// start. Its true gain is 0, so its samples show the noise on this machine.
 func (p *Planner) Control(gains []float64) {
 	p.noise = append(p.noise, away(gains, 0)...)
 	for _, t := range p.trials {
@@ -175,7 +176,8 @@ func (p *Planner) Control(gains []float64) {
 	}
 }
 
-// spread returns the standard deviation of a sample, made larger if it rests on few samples.
+// spread returns the standard deviation of a sample on this machine, enlarged if few samples are
+// known.
 func (p *Planner) spread() float64 {
 	if len(p.noise) == 0 {
 		return usual
@@ -183,11 +185,11 @@ func (p *Planner) spread() float64 {
 	return max(between, normal*median(p.noise)) * (1 + 2/float64(len(p.noise)))
 }
 
-// Slow raises the shortest useful time of a group.
+// Slow raises the shortest useful length of a group.
 func (p *Planner) Slow(least time.Duration) { p.room.Least = max(p.room.Least, least) }
 
-// Enter records a group's samples of a candidate: logarithms of its gain over the start, above 0 if
-// it is better, and the ratio of its memory to the start's (0: not known).
+// Enter records a group's samples of a candidate. gains are logarithms of its gain over the start,
+// positive if it is better. memory is the ratio of its memory to the start's; 0: not known.
 func (p *Planner) Enter(c Candidate, gains []float64, memory float64) {
 	t := p.trial(c)
 	if t == nil || len(gains) == 0 {
@@ -214,7 +216,7 @@ func (p *Planner) judge(t *Trial) {
 	}
 }
 
-// Fail ends the search for a candidate that cannot be measured.
+// Fail drops a candidate that cannot be measured.
 func (p *Planner) Fail(c Candidate, why string) {
 	if t := p.trial(c); t != nil {
 		t.Verdict, t.Why = Failed, why
@@ -230,13 +232,14 @@ func (p *Planner) trial(c Candidate) *Trial {
 	return p.trials[i]
 }
 
-// sure is how many standard errors a chosen candidate must be better than the start: the best of
-// two dozen that change nothing seems better by about two.
+// sure is the minimum number of standard errors by which a chosen candidate must be better than the
+// start. The best of two dozen candidates that change nothing seems better by about two, so a
+// choice is no proof.
 const sure = 1.5
 
-// Choose returns the candidate to prove; nil: none seems worth it. A candidate must seem worth it
-// by its last round alone as well, since the earlier rounds selected it. Of two with equal
-// estimates, Choose takes the one with the smaller error.
+// Choose returns the candidate for the proof; nil: none seems worth it. A candidate must also seem
+// worth it by its last round alone, since the search selected it by the earlier rounds. Of two
+// candidates with equal estimates, Choose takes the one with the smaller error.
 func (p *Planner) Choose() Candidate {
 	var best *Trial
 	atLeast := func(t *Trial) float64 { return t.Estimate.Log - sure*t.Estimate.Error }
@@ -255,8 +258,8 @@ func (p *Planner) Choose() Candidate {
 	return best.Candidate
 }
 
-// Trials returns what is known of every candidate, the best first. Those without samples are last;
-// combinations without samples are left out.
+// Trials returns the trials of all candidates, the best first and those without samples last. It
+// leaves out combinations without samples.
 func (p *Planner) Trials() []Trial {
 	var out []Trial
 	for _, t := range p.trials {

@@ -10,22 +10,23 @@ import (
 	"time"
 )
 
-// target simulates programs: the true gain of each change, as a logarithm, on a machine with noise.
+// target simulates a program on a noisy machine. gains has the true gain of each change, as a
+// logarithm.
 type target struct {
 	rng   *rand.Rand
 	gains map[string]float64
 	noise float64 // standard deviation of a sample
-	fails string  // a candidate that does not start
+	fails string  // name of a candidate that does not start
 }
 
-// samples are what a group of a length would measure of a candidate.
+// samples returns the samples that a group of the given length would measure of a candidate.
 func (t *target) samples(c Candidate, length time.Duration) []float64 {
 	process := 0.007 * t.rng.NormFloat64()
 	out := make([]float64, max(1, int(length/(4*time.Second))))
 	for i := range out {
 		out[i] = process + t.noise*t.rng.NormFloat64()
 		if t.rng.IntN(10) == 0 {
-			out[i] -= 0.3 // a neighbour disturbed the sample
+			out[i] -= 0.3 // another process disturbed the sample
 		}
 		for _, x := range c {
 			out[i] += t.gains[x.String()]
@@ -34,7 +35,7 @@ func (t *target) samples(c Candidate, length time.Duration) []float64 {
 	return out
 }
 
-// singles are n changes; every second is of the same setting as the one before.
+// singles returns n changes. Two successive ones are of the same setting.
 func singles(n int) (out []Candidate) {
 	for i := range n {
 		out = append(out, Candidate{{Setting, fmt.Sprint("s", i/2), fmt.Sprint(i)}})
@@ -42,7 +43,7 @@ func singles(n int) (out []Candidate) {
 	return out
 }
 
-// search runs a whole search, and returns its choice, its trials and the time of all groups.
+// search runs a whole search and returns its choice, its trials, and the total time of its groups.
 func (t *target) search(cs []Candidate, budget time.Duration) (Candidate, []Trial, time.Duration) {
 	p := New(cs, Room{Slots: 7, Least: 25 * time.Second})
 	spent := time.Duration(0)
@@ -65,8 +66,8 @@ func (t *target) search(cs []Candidate, budget time.Duration) (Candidate, []Tria
 	}
 }
 
-// Two changes of different settings help: the search finds both and combines them, within its time,
-// nearly always.
+// If two changes of different settings help, the search finds both and combines them, within its
+// time, in nearly all cases.
 func TestSearchFindsWhatHelps(t *testing.T) {
 	found := 0
 	const seeds = 200
@@ -92,8 +93,8 @@ func TestSearchFindsWhatHelps(t *testing.T) {
 	}
 }
 
-// When no change helps, most searches choose none, and the estimate of one that is chosen is too
-// high: that is why the proof needs fresh data.
+// If no change helps, most searches choose none. The estimate of a chosen one is too high, which is
+// why the proof needs fresh data.
 func TestNothingIsWorthIt(t *testing.T) {
 	const seeds = 200
 	chose, claimed := 0, 0.0
@@ -119,7 +120,8 @@ func TestNothingIsWorthIt(t *testing.T) {
 	}
 }
 
-// A short budget leaves out the last candidates, and says so; one that is too short measures none.
+// With a short budget, the last candidates are reported as not tried. With one that is too short,
+// none is measured.
 func TestShortBudget(t *testing.T) {
 	sim := &target{rng: rand.New(rand.NewPCG(1, 3)), noise: 0.05}
 	_, trials, spent := sim.search(singles(24), 90*time.Second)
@@ -140,8 +142,8 @@ func TestShortBudget(t *testing.T) {
 	}
 }
 
-// On a machine on which a sample can be off by half, a few samples decide nothing, as the control
-// shows.
+// On a machine on which a sample can be off by half, the control shows the noise, so that few
+// samples decide nothing.
 func TestNoisyMachine(t *testing.T) {
 	outside, all := 0, 0
 	for seed := range uint64(100) {
@@ -163,7 +165,7 @@ func TestNoisyMachine(t *testing.T) {
 	}
 }
 
-// A round that took longer than planned ends the search; what it measured counts.
+// A round that takes longer than planned ends the search. Its samples count.
 func TestOverrun(t *testing.T) {
 	p := New(singles(8), Room{Slots: 7, Least: 25 * time.Second})
 	for _, g := range p.Next(5 * time.Minute) {
@@ -193,7 +195,7 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// Combinations are of different settings, and never more than a group holds.
+// Combinations change different settings, and do not exceed the size of a group.
 func TestCombine(t *testing.T) {
 	p := New(singles(3), Room{Slots: 7, Least: time.Second})
 	groups := p.Next(time.Minute)

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// schema is that of what a service prints for "assemblies --json".
+// schema is the schema of the output of "assemblies --json" of a service.
 const schema = "dyno.assemblies/1"
 
-// Declared are the settings and seams that a service declares.
+// Declared has the settings and seams that a service declares.
 type Declared struct {
 	Settings []Knob
 	Seams    []Seam
@@ -31,7 +31,7 @@ type Knob struct {
 	Tune bool `json:"tune"`
 }
 
-// Seam is an interface of the service with several implementations to choose from.
+// Seam is an interface in the service with several implementations to choose from.
 type Seam struct {
 	Name  string `json:"name"`
 	Impls []struct {
@@ -39,7 +39,7 @@ type Seam struct {
 	} `json:"implementations"`
 }
 
-// ParseDeclared reads what a service prints for "assemblies --json".
+// ParseDeclared parses the output of "assemblies --json" of a service.
 func ParseDeclared(text []byte) (Declared, error) {
 	var in struct {
 		Schema   string `json:"schema"`
@@ -55,7 +55,8 @@ func ParseDeclared(text []byte) (Declared, error) {
 	return Declared{Settings: in.Settings, Seams: in.Seams}, nil
 }
 
-// ParseResolved reads the values of settings and seams that a running service reports.
+// ParseResolved parses the assembly that a running service reports, and returns the values of its
+// settings and seams by name.
 func ParseResolved(assembly []byte) (map[string]string, error) {
 	var in struct {
 		Seams    map[string]string `json:"seams"`
@@ -73,13 +74,14 @@ func ParseResolved(assembly []byte) (map[string]string, error) {
 	return out, nil
 }
 
-// factors give the values around the present one, by tier.
+// factors are the factors from the present value to the values to try, by tier.
 var factors = [][]float64{{2, 0.5}, {4, 0.25}}
 
-// fromZero are the values around 0 of a number that the program chooses itself.
+// fromZero are the values to try, by tier, for a number that is 0, which lets the program choose.
 var fromZero = [][]float64{{1, 2}, {4, 8}}
 
-// around returns values to try instead of the present one, by tier: the nearer ones first.
+// around returns values to try instead of the present one, by tier. The first tier is closest to
+// the present value.
 func (k Knob) around(now string) (tiers [][]string) {
 	switch k.Kind {
 	case "bool":
@@ -112,7 +114,7 @@ func (k Knob) around(now string) (tiers [][]string) {
 		var values []string
 		for _, f := range tier {
 			v := min(high, max(low, math.Round(unit*f)))
-			if !seen[v] && v != 0 { // 0 often has a meaning of its own
+			if !seen[v] && v != 0 { // 0 often has a special meaning
 				seen[v] = true
 				values = append(values, k.format(v))
 			}
@@ -155,7 +157,7 @@ func (k Knob) format(v float64) string {
 	return strconv.FormatInt(int64(v), 10)
 }
 
-// Bytes formats a size in the form of GOMEMLIMIT, exactly.
+// Bytes formats a size, without rounding, in the form that GOMEMLIMIT has.
 func Bytes(n int64) string {
 	unit := 0
 	for n != 0 && n%1024 == 0 && unit < len(units)-1 {

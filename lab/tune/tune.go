@@ -1,10 +1,10 @@
-// Package tune plans a search for settings that make a program faster than its start
-// configuration. It tries single changes first, drops those that cannot be worth it, measures the
-// better half of the others again, and combines the best ones. What it chooses must be proved on
+// Package tune plans a search for settings that make a program faster than its start configuration.
+// It tries single changes first, drops those that cannot be worth it, measures the better half of
+// the others again, and combines the best ones. The gain of the chosen change must be proved on
 // fresh data, since the best of many estimates is too high.
 //
-// It is not for measuring (lab/experiment/tuning) nor for the proof (package compare), and it does
-// no I/O. It starts no goroutines.
+// It is not for measuring (lab/experiment/tuning) nor for the proof (compare), and it does no I/O.
+// It starts no goroutines.
 package tune
 
 import (
@@ -35,7 +35,7 @@ func (c Change) String() string {
 	return c.Name + "=" + c.Value
 }
 
-// Candidate is the start configuration with some changes, each of another name.
+// Candidate is the start configuration with some changes, each of a different setting.
 type Candidate []Change
 
 func (c Candidate) String() string {
@@ -46,7 +46,7 @@ func (c Candidate) String() string {
 	return strings.Join(words, " ")
 }
 
-// joined returns both candidates' changes in one; false: they change the same setting.
+// joined returns a candidate with the changes of both; false: they change the same setting.
 func (c Candidate) joined(other Candidate) (Candidate, bool) {
 	for _, x := range other {
 		if slices.ContainsFunc(c, func(y Change) bool { return y.Name == x.Name }) {
@@ -56,18 +56,18 @@ func (c Candidate) joined(other Candidate) (Candidate, bool) {
 	return slices.Concat(c, other), true
 }
 
-// Search is a finished search, with the experiments that it consists of.
+// Search is a finished search, with its experiments.
 type Search struct {
 	Scenario string // name
-	Start    string // the variant that all changes are made to
+	Start    string // the variant that the changes apply to
 	Metric   string // compare.Metric...
 	Trials   []Trial
 	Chosen   Candidate // nil: no candidate seemed worth a proof
 	// Look is the first experiment, which measures the start alone. Proof compares the start with
-	// Chosen on fresh data. Nil: not measured.
+	// Chosen on fresh data. nil: it was not measured.
 	Look, Proof *record.Experiment
 	// Memory is the target's resident memory in the proof, in bytes; 0: not known.
 	Memory struct{ Start, Chosen int64 }
 	Build  string   // Go package of the target; empty: a command
-	Notes  []string // what could not be tried as a whole, and why
+	Notes  []string // what the search could not try, such as a whole kind of change, and why
 }
