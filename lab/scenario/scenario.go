@@ -72,7 +72,8 @@ type Ready struct {
 	Timeout time.Duration `yaml:"timeout,omitempty"` // default 30 s, without building
 }
 
-// AwaitLine reports whether the ready line is awaited.
+// AwaitLine reports whether the lab awaits the ready line or, with Port, an open port in its
+// place.
 func (r Ready) AwaitLine() bool { return r.Line || r.URL == "" || r.Port != nil }
 
 // Target is the measured service: a program to start, or a service that already runs (URL alone).
