@@ -15,11 +15,11 @@ type chainLink struct {
 	PerRequest float64     // waits, for each request that waits; 0: not known
 }
 
-// alone is the number of waits per request from which requests do not share them: a goroutine that
-// takes two requests at a time has half a wait for each.
+// alone is the number of waits per request from which on requests count as not sharing them: a
+// goroutine that serves two requests in one wait has half a wait per request.
 const alone = 0.75
 
-// behindText follow the requests' wait to its end.
+// behindText describes the chain of goroutines for which the requests wait.
 func (v statement) behindText() string {
 	text := ""
 	for i, hop := range v.Behind {

@@ -109,9 +109,9 @@ func (d *Diagnosis) overturn(made Intervention) {
 	d.Bottleneck, d.Kind, d.Confirmed = rules.Unknown, "", false
 }
 
-// confirm records whether other processes may have contributed to the result. They do not make
-// requests wait most of their time for a lock or another resource, unless the wait is for the
-// accept queue.
+// confirm records whether other processes may have contributed to the result. A verdict counts as
+// confirmed despite them if requests wait most of their time for a lock or another resource: other
+// processes do not cause such waits, except for the accept queue.
 func (d *Diagnosis) confirm(s Subject, t rules.Thresholds) {
 	run := s.last()
 	if run == nil {
@@ -120,7 +120,7 @@ func (d *Diagnosis) confirm(s Subject, t rules.Thresholds) {
 	if run != nil && Disturbed(run) {
 		d.Disturbed = disturbance(run)
 	}
-	asleep, seen := d.Signals[rules.Awake] // threads that queue for a CPU behind others are awake
+	asleep, seen := d.Signals[rules.Awake] // a thread that waits for a CPU counts as awake
 	waits := seen && asleep < t.Value(rules.ThresholdAwake) && d.Bottleneck == rules.Wait && d.Kind != rules.Accepted ||
 		d.Signals[rules.LockWait] >= t.Value(rules.ThresholdLockWait) && d.Bottleneck == rules.Lock ||
 		max(d.Signals[rules.WaitTop], d.Signals[rules.WorkersWait]) >= t.Value(rules.ThresholdWaiting) && d.Bottleneck == rules.Wait && d.Kind != rules.Accepted
@@ -147,15 +147,15 @@ func (d *Diagnosis) judgeValidity(s Subject) {
 	}
 }
 
-// serving returns the places of stacks, as shares of the whole. The cost of profiling counts for no
-// place.
+// serving returns the places of stacks, as shares of the whole. The cost of profiling belongs to
+// none of them.
 func serving(of []record.Stack, whole float64) []stacks.Site {
 	return stacks.SitesOf(slices.DeleteFunc(of, func(s record.Stack) bool {
 		return stacks.ClassOf(s.Frames) == stacks.Profiling || profiling(s.Frames)
 	}), whole)
 }
 
-// sites returns the code at which a bound is located.
+// sites returns the places in the code that cause a bottleneck.
 func (e *evidence) sites(s Subject, bound rules.Bottleneck, kind string) []stacks.Site {
 	switch {
 	case bound == rules.Lock && kind == rules.Spun:
@@ -243,8 +243,8 @@ func (e *evidence) sampled(class stacks.Class) []stacks.Site {
 	return serving(of, whole)
 }
 
-// waited returns the code in which requests waited, as shares of their waits of that kind. A
-// goroutine that ends the waits of many requests is included.
+// waited returns the code in which requests waited, as shares of their waits of that kind, and the
+// code of the goroutines that end more than half of the waiting, if they are few.
 func (e *evidence) waited(kind stacks.WaitKind) []stacks.Site {
 	var of []record.Stack
 	whole := 0.0
@@ -279,8 +279,8 @@ func (e *evidence) waited(kind stacks.WaitKind) []stacks.Site {
 	return out
 }
 
-// few is the largest number of goroutines that may end the waits of all requests for them to be a
-// serial part.
+// few is the largest number of goroutines that count as a serial part if they end the waits of all
+// requests.
 const few = 2
 
 // profiling reports whether a stack belongs to the taking of profiles.

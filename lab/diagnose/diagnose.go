@@ -64,7 +64,7 @@ type Intervention struct {
 type Subject struct {
 	Variant    string
 	Saturated  []*record.Run   // role saturate, in order: one client first
-	Repeated   []*record.Run   // the last of them repeated after the intervention
+	Repeated   []*record.Run   // the last of Saturated, repeated after the intervention
 	Profiled   *record.Run     // role profile; nil: none
 	Intervened []*record.Run   // role intervene, in order
 	Other      []*record.Run   // the variant's other runs

@@ -17,7 +17,8 @@ func sweep(rates ...float64) []*record.Run {
 	return out
 }
 
-// A mutex with work inside: one core busy, thirty of 32 requests wait for it.
+// locked returns runs of a service that works under a mutex: one core is busy, and 30 of 32
+// requests wait.
 func locked() []*record.Run {
 	runs := sweep(950, 1000, 1000)
 	for _, r := range runs {
@@ -146,8 +147,8 @@ func crowd(runs []*record.Run) []*record.Run {
 	return runs
 }
 
-// A generator that was the limit leaves no verdict; other processes alone leave a verdict that
-// names them.
+// If the generator was the limit, the verdict is not valid; if other processes alone are the
+// cause, the verdict names them.
 func TestNoVerdict(t *testing.T) {
 	if d := NewSubject("v", crowd(sweep(100, 200, 200))).Diagnose(rules.Defaults); !d.Valid || d.Bottleneck != rules.Environment || d.Confirmed || d.Disturbed == "" {
 		t.Errorf("%+v", d)
@@ -300,7 +301,7 @@ func TestDiagnoseADiskThatKeepsTheProcessors(t *testing.T) {
 	}
 }
 
-// An experiment with GOMAXPROCS that could not decide is not planned.
+// No experiment with GOMAXPROCS is planned if its outcome could not decide.
 func TestPredictions(t *testing.T) {
 	used := func(cores float64, own ...*record.Run) Subject {
 		for _, r := range own {

@@ -9,7 +9,9 @@ import (
 	"dyno/lab/record"
 )
 
-// follow extends the diagnosis of a service that waits for a process that it calls to that process.
+// follow adds the diagnosis of the process that the service calls or, if that was not measured,
+// the CPU use of the processes that it calls. The text mentions them if the service waits or its
+// bottleneck is unknown.
 func (d *Diagnosis) follow(s Subject, t rules.Thresholds) {
 	if s.Profiled == nil {
 		return

@@ -20,7 +20,7 @@ func (d *Diagnosis) estimate(s Subject, e evidence) {
 	}
 	d.facts = whatif.Facts{Bottleneck: d.Bottleneck, Kind: d.Kind, Name: causeText(d.Bottleneck, d.Kind), CPU: whatif.CPUOf(run, facts.Procs(run, s.Profiled)),
 		Rising: d.Signals[rules.Growth] >= rules.Defaults.Value(rules.ThresholdGrowth), Others: e.limits(s, d), Sessions: run.Axis() == record.AxisSessions}
-	if s.last() == nil { // a ladder's peak is that of its turns
+	if s.last() == nil { // a ladder has no saturated run: its peak is in the slices
 		d.facts.CPU = d.facts.CPU.At(whatif.CPUUseOf(s.Peak))
 	}
 	d.facts.UsedUp = slices.Contains([]rules.Bottleneck{rules.Wait, rules.Unknown, rules.Environment}, d.Bottleneck) && d.facts.CPU.UsedUp() &&
@@ -34,7 +34,7 @@ func (d *Diagnosis) estimate(s Subject, e evidence) {
 
 // limits are the resources, besides the bottleneck, that serve one request at a time.
 func (e *evidence) limits(s Subject, d *Diagnosis) (out []whatif.Limit) {
-	const contended = 0.05 // of the requests' time: less, and it may be several locks
+	const contended = 0.05 // of the requests' time: a smaller share may be of several locks
 	if d.Bottleneck != rules.Lock && s.Profiled != nil && d.Signals[rules.LockWait] >= contended {
 		if h, ok := stacks.HolderOf(s.Profiled, e.trace, e.waits[stacks.WaitLock]); ok && h.Busy > 0 {
 			out = append(out, whatif.Limit{Name: "the lock that " + h.Name() + " holds", Busy: h.Busy, Computes: h.Computes})
@@ -94,5 +94,5 @@ func (d *Diagnosis) removal(run *record.Run, e evidence) whatif.Removal {
 // Facts are the figures from which estimates are made.
 func (d *Diagnosis) Facts() whatif.Facts { return d.facts }
 
-// BottleneckText name what bounds the service, within a sentence.
+// BottleneckText names what bounds the service, within a sentence.
 func (d *Diagnosis) BottleneckText() string { return causeText(d.Bottleneck, d.Kind) }

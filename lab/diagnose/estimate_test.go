@@ -20,7 +20,8 @@ func TestWithoutTheLock(t *testing.T) {
 	}
 }
 
-// A ladder profiles its steps below their peak, so the slices of peak work show the CPU's room.
+// A ladder profiles its steps below their peak, so the slices of peak work show how much CPU is
+// left.
 func TestWithoutTheLockAtThePeak(t *testing.T) {
 	runs := locked()
 	s := NewSubject("v", runs[len(runs)-1:])
@@ -60,8 +61,8 @@ func TestNoEstimateWithoutABound(t *testing.T) {
 	}
 }
 
-// The recorded leader of three chain nodes waits for the disk in a goroutine behind the requests.
-// Two cores of which it uses half of one leave room for four times as much, and no more.
+// In the recorded leader of three chain nodes, requests wait for a goroutine that waits for the
+// disk. It uses half a core of two, so the CPU permits four times the throughput.
 func TestEstimateOfRecordedWaits(t *testing.T) {
 	text, err := os.ReadFile("testdata/chain-batched.json")
 	if err != nil {

@@ -25,7 +25,7 @@ func (e *evidence) explain(t rules.Thresholds) []findings.Evidence {
 	return out
 }
 
-// serialText describe the peak throughput times the response time of a single client.
+// serialText describes the peak throughput times the response time of a single client.
 func (e *evidence) serialText(v float64) string {
 	switch {
 	case v >= rules.OneAtATime:
@@ -71,7 +71,7 @@ func (e *evidence) behind() (out []chainLink) {
 		if at, ok := stacks.UserFrame(hop.Wait.Stack); ok {
 			h.At = place(at)
 		}
-		if longest.Count > 0 { // more precise than the rate of the whole run
+		if longest.Count > 0 { // both counts are from the trace
 			h.PerRequest = float64(hop.Wait.Count) / float64(longest.Count)
 		}
 		out = append(out, h)

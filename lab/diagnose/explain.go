@@ -27,8 +27,8 @@ func (m StepChange) significant() bool {
 	return m.Low > 1 || m.High < 1
 }
 
-// Explain explains why a step changed the throughput or did not: the bottleneck before,
-// what the step changed of it, and the bottleneck now. A nil diagnosis is unknown.
+// Explain explains why a step changed the throughput or did not: the bottleneck before, which
+// costs the step changed, and the bottleneck now. It returns an empty text if a diagnosis is nil.
 func Explain(before, after *Diagnosis, m StepChange) string {
 	if before == nil || after == nil || m.Ratio <= 0 {
 		return ""

@@ -46,7 +46,7 @@ func profiled(clients int, perSecond float64, cpu []record.Stack, waits ...recor
 
 var handler = []string{"net/http.HandlerFunc.ServeHTTP", "net/http.serverHandler.ServeHTTP", "net/http.(*conn).serve"}
 
-// wait makes a wait of requests, that many goroutines all of the trace's time.
+// wait makes a wait in which this number of requests' goroutines spend all of the trace's time.
 func wait(reason string, goroutines float64, functions ...string) record.Wait {
 	return record.Wait{Reason: reason, Stack: stack(0, append(functions, handler...)...).Frames, Seconds: goroutines * 0.5,
 		Count: 100, Goroutines: int(goroutines)}

@@ -51,7 +51,7 @@ func fixed(text string) func(float64, rules.Thresholds) string {
 	return func(float64, rules.Thresholds) string { return text }
 }
 
-// versus says which side of a threshold a value is on.
+// versus states on which side of a threshold a value is.
 func versus(bar, atOrAbove, under string) func(float64, rules.Thresholds) string {
 	return func(v float64, t rules.Thresholds) string {
 		limit := t.Value(bar)

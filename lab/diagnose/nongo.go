@@ -10,14 +10,15 @@ import (
 	"dyno/lab/record"
 )
 
-// runtime describes programs by the beginning of their executables' names.
+// runtime describes the programs whose executables' names begin with program.
 type runtime struct {
 	program string
 	// one is the thread that alone runs the program's code; empty: several do.
 	one string
 	// fixed means that it is always the same thread of a process; otherwise threads take turns.
 	fixed bool
-	// start writes the map of the names of its functions; empty: it needs none, or has none.
+	// start is the command with which the program writes a map of its functions' names for perf;
+	// empty: it needs none, or has no such command.
 	start string
 	// profiler is a command that profiles it; %d is the process ID.
 	profiler string
@@ -60,7 +61,7 @@ const (
 	severalLoop = 1.8
 )
 
-// readNonGo adds the signals that only the kernel's view of a program gives.
+// readNonGo adds the signals that are read from the kernel, for a program that Go did not build.
 func readNonGo(sig rules.Signals, r *record.Run) {
 	around, of := r.System, runtimeOf(r.Target.Program)
 	if !around.Seen || around.BusiestProcess == 0 {
@@ -95,20 +96,20 @@ func readNonGo(sig rules.Signals, r *record.Run) {
 	if c := sig[rules.Clients]; c > 0 {
 		sig[rules.Calling] = min(1, around.Calls/c)
 	}
-	// With few connections, requests wait for one of them to become free. Half of a connection
-	// at any moment is no accident.
+	// With few connections, requests wait for one of them to become free. A mean of half a waiting
+	// connection or more is not chance.
 	const least = 0.5
 	if around.Calls >= least && sig[rules.Awake] < rules.Defaults.Value(rules.ThresholdAwake) {
 		sig[rules.Calling] = max(sig[rules.Calling], min(1, around.Calls/around.CallsOpen))
 	}
 }
 
-// named is the share of a profile's samples in functions of the program from which a map was
-// evidently read.
+// named is the smallest share of samples in a script's functions that shows that perf read a map
+// of their names.
 const named = 0.05
 
-// describeNonGo says what the process is, what was seen of it, and what would show the rest. The
-// profile is nil if there is none, for the given reason.
+// describeNonGo states what the process is, what was seen of it, and what would show the rest. cpu
+// is nil if there is no profile; why is the reason.
 func describeNonGo(t record.Target, cpu *record.Profile, why error) string {
 	of := runtimeOf(t.Program)
 	text := fmt.Sprintf("the process is %s, not a Go program: Dyno sees it from outside", cmp.Or(t.Program, "another program"))

@@ -9,7 +9,7 @@ import (
 	"dyno/lab/record"
 )
 
-// scripted makes runs of a server that Go did not build, under a closed loop of 32 clients.
+// scripted makes runs of a server that Go did not build, in a closed loop of 32 clients.
 func scripted(program string, around record.System, cpu ...record.Stack) []*record.Run {
 	runs := append(sweep(900, 1000, 1000), profiled(32, 1000, cpu))
 	around.Seen, around.PressureCPU = true, -1
@@ -26,8 +26,8 @@ func frames(value float64, all ...record.Frame) record.Stack {
 	return record.Stack{Frames: all, Value: value}
 }
 
-// The surroundings are those that servers of node 20 and Python 3.12 had, whose loop computed,
-// slept, or called a server that answers after 50 ms.
+// The System values were measured with servers on node 20 and Python 3.12 that computed, slept, or
+// called a server that answers after 50 ms.
 func TestDiagnoseOtherLanguages(t *testing.T) {
 	fib := record.Frame{Function: "fib", File: "/srv/server.js", Line: 2}
 	serve := record.Frame{Function: "(anonymous at 4:19)", File: "/srv/server.js", Line: 4}
@@ -96,7 +96,7 @@ func TestDiagnoseOtherLanguages(t *testing.T) {
 	}
 }
 
-// A setting of Go's runtime does not change what another runtime does.
+// No experiment is planned for other runtimes: settings of Go's runtime do not affect them.
 func TestNoExperimentOnOtherLanguages(t *testing.T) {
 	runs := scripted("node", record.System{TargetCPU: 1, BusiestThread: 1, BusiestProcess: 1})
 	for _, r := range runs {

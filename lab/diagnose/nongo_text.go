@@ -6,7 +6,7 @@ import (
 	"dyno/lab/diagnose/rules"
 )
 
-// threadText describe a program whose code runs on one thread at a time, which is always busy.
+// threadText describes a program whose code runs on one thread at a time, which is always busy.
 func (v statement) threadText(at, used string) string {
 	text := fmt.Sprintf("One thread bounds it: %s %s ran or waited for a CPU %s of the time (%s).",
 		at, v.One, percent(v.Signals[rules.OneThread]), used)
@@ -19,7 +19,7 @@ func (v statement) threadText(at, used string) string {
 	return text
 }
 
-// asleepText describe a program, seen from outside, whose requests wait.
+// asleepText describes a program, seen from outside, whose requests wait.
 func (v statement) asleepText(at, used string) string {
 	sig := v.Signals
 	text := ""
@@ -36,7 +36,7 @@ func (v statement) asleepText(at, used string) string {
 	return text
 }
 
-// shortText describe a program, seen from outside, that waits for a CPU more than it runs.
+// shortText describes a program, seen from outside, that waits for a CPU more than it runs.
 func (v statement) shortText(at, used string) string {
 	whose, share := v.One, v.Signals[rules.OneThread]
 	if whose == "" {

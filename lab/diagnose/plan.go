@@ -34,13 +34,13 @@ type Plan struct {
 	Thresholds rules.Thresholds
 }
 
-// MostClients ends a sweep that has not saturated the service: with more clients the measurement
-// shows how the machine switches between connections. A service that waits (for a downstream, for
-// example) without a limit of its own needs more, and its verdict says so.
+// MostClients ends a sweep that has not saturated the service: with more clients the machine's
+// cost of switching between connections would dominate. A service that waits (for a downstream,
+// for example) without a limit of its own needs more clients, and its verdict says so.
 const MostClients = 512
 
-// sweepClients is the clients of a sweep: one, for the response time without queueing; then rising
-// by two doublings per run.
+// sweepClients are the numbers of clients of a sweep: one, for the response time without queueing,
+// then 8 and two doublings per run.
 var sweepClients = []int{1, 8, 32, 128, MostClients}
 
 // leastClients is the fewest clients that count as saturating a service: with fewer, a service that
@@ -136,7 +136,7 @@ func (p Plan) sweep(runs []*record.Run) (clients int, more bool) {
 			return min(c, most), true
 		}
 	}
-	return min(4*last.Spec.Connections, most), true // of sessions, each of which sends little
+	return min(4*last.Spec.Connections, most), true // beyond MostClients: sessions, each of which sends little
 }
 
 // growth is the relative rise of the throughput per doubling of the clients at the sweep's last
@@ -203,8 +203,8 @@ func (s Subject) profilable() bool {
 	return true // no run shows the contrary
 }
 
-// carried are the runs of the sweep up to the one at which the cause is read: with more clients the
-// target returned errors instead of more throughput.
+// carried are the runs of the sweep up to the one from which the cause is read. In those after it,
+// with more clients, the target returned errors instead of more throughput.
 func (s Subject) carried() []*record.Run {
 	for n := len(s.Saturated); n > 0; n-- {
 		if facts.Failing(s.Saturated[n-1]) < rules.Defaults.Value(rules.ThresholdRefusing) {
@@ -214,7 +214,7 @@ func (s Subject) carried() []*record.Run {
 	return s.Saturated
 }
 
-// last is the run that saturated the target, at which the cause is read; nil: none.
+// last is the run that saturated the target, from which the cause is read; nil: none.
 func (s Subject) last() *record.Run {
 	runs := s.carried()
 	if len(runs) == 0 {

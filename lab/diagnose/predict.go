@@ -23,7 +23,7 @@ func Disturbed(r *record.Run) bool {
 	return besides(r, rules.Defaults.Value(rules.ThresholdNeighbours))
 }
 
-// inexact is the share of the machine above which other processes change a throughput.
+// inexact is the share of the machine above which other processes make a throughput imprecise.
 const inexact = 0.1
 
 // besides reports whether other processes took at least a share of the machine and delayed the
@@ -52,7 +52,8 @@ const moreGOGC = 8
 // gogc is Go's default. A program's own setting is not visible from outside.
 const gogc = 100
 
-// slack is how far a throughput may stay below its prediction: processors share caches and memory.
+// slack is the share of a predicted throughput that must be reached: processors share caches and
+// memory.
 const slack = 0.8
 
 // predict returns the experiment that can confirm or overturn a subject's verdict.

@@ -67,7 +67,7 @@ func (e *evidence) load(s Subject, r *record.Run) {
 	sig[rules.Throughput], sig[rules.Clients] = x, c
 	sig[rules.Failing] = facts.Failing(r)
 	sig[rules.GeneratorBusy] = t.Generator.BusiestThread
-	// next to other processes any generator lags
+	// while other processes disturb the run, any generator lags
 	if lag := t.Lag.P99 / 1000; lag > 1 && t.Response.P99 > 0 && !Disturbed(r) {
 		sig[rules.GeneratorLag] = lag / t.Response.P99
 	}
@@ -96,8 +96,9 @@ func (e *evidence) load(s Subject, r *record.Run) {
 	}
 }
 
-// waitingClients is the mean number of clients that wait for a response: those of a closed loop
-// were counted, even where hardly any response came within the run.
+// waitingClients is the mean number of clients that wait for a response. In a closed loop it is
+// the mean backlog, which is right even if hardly any response came within the run; otherwise it
+// is throughput times mean time (Little's law).
 func waitingClients(r *record.Run) float64 {
 	sum, n := 0.0, 0.0
 	for _, w := range r.Series {
@@ -146,7 +147,7 @@ func (e *evidence) profile(r *record.Run) {
 			e.signals[rules.Kernel] = system
 		}
 		e.unprofiled = err
-		if !r.Target.NotGo { // the whole process is described elsewhere
+		if !r.Target.NotGo { // noteUnseen describes such a process
 			e.unseen = append(e.unseen, err.Error())
 		}
 		return
@@ -345,7 +346,8 @@ func (e *evidence) workers(t *record.Trace) {
 	}
 }
 
-// locks prefers the runtime's sum of mutex waits to what the trace shows of a moment.
+// locks takes the runtime's sum of mutex waits over the run if it exceeds what the trace shows,
+// which covers only a moment.
 func (e *evidence) locks(r *record.Run) {
 	c := e.signals[rules.Clients]
 	server := r.Totals.Server

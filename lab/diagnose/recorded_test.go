@@ -10,8 +10,9 @@ import (
 	"dyno/lab/record"
 )
 
-// The waits of three chain nodes' leader, as scenario chain-unbatched recorded them: with the
-// planted fault the loop of raft waits for the disk once for each request, without it does not.
+// The waits are of the leader of three chain nodes, as recorded by scenario chain-unbatched. With
+// its planted fault, raft's loop waits for the disk once per request; without the fault, requests
+// share these waits.
 func TestDiagnoseRecordedWaits(t *testing.T) {
 	const unshared = "dyno/parts/cluster/raft.(*Node).drive (no file known) waits there 1.06 times for each request: requests do not share that wait"
 	for name, says := range map[string]bool{"chain-unbatched": true, "chain-batched": false} {

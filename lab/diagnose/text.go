@@ -22,7 +22,7 @@ type statement struct {
 	Holder     *stacks.Holder // of the lock that bounds it; nil: not seen
 	Serial     string         // first function of the one goroutine that requests wait for; empty: not seen
 	Spends     *stacks.Site   // in which that goroutine spends its CPU time; nil: not seen
-	Behind     []chainLink    // goroutines that wait one for the next, the first of which requests wait for
+	Behind     []chainLink    // the goroutine for which requests wait, the one for which it waits, and so on
 	NonGo      string         // description of a process that Go did not build; empty: Go built it
 	One        string         // the thread that alone runs its code; empty: several do
 	CallsTo    string         // address of the process whose answers it waits for; empty: not seen
@@ -99,20 +99,20 @@ func (v statement) in(format string) string {
 	return fmt.Sprintf(format, percent(p.Share), fmt.Sprintf("%s (%s)", p.Function, p.Location()))
 }
 
-// unknownText describe a service whose bottleneck is unknown.
+// unknownText describes a service whose bottleneck is unknown.
 func (v statement) unknownText(at, used string) string {
 	text := v.unseenCause(at, used)
 	if text == "" {
 		text = fmt.Sprintf("The bottleneck is unknown: %s %s, and no cause reached its threshold.", at, used)
 	}
 	if v.NonGo != "" {
-		text += " T" + v.NonGo[1:] + "." // as a sentence of its own
+		text += " T" + v.NonGo[1:] + "." // NonGo begins with "the process is": here it begins a sentence
 	}
 	return text
 }
 
-// unseenCause is the reason why a service that uses up its CPU is not called bound by it; empty if
-// it does not.
+// unseenCause states why the verdict is not CPU although the service uses all of it, or is short
+// of it; empty if neither is the case.
 func (v statement) unseenCause(at, used string) string {
 	sig := v.Signals
 	if v.NonGo != "" && sig[rules.Starved] >= rules.Defaults.Value(rules.ThresholdStarved) {
@@ -263,7 +263,8 @@ func grouped(v float64) string {
 	return text
 }
 
-// lowerFirst returns text without its initial capital, for use within a sentence.
+// lowerFirst returns text without its initial capital, for use within a sentence. It keeps
+// acronyms.
 func lowerFirst(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	if second, _ := utf8.DecodeRuneInString(text[size:]); unicode.IsUpper(second) {

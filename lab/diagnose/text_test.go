@@ -20,7 +20,8 @@ func TestWaitOfWorkers(t *testing.T) {
 	}
 }
 
-// TestPlacesInSentences: every sentence with a place has it in full, and is left out without one.
+// TestPlacesInSentences: a sentence about a place has its function, file and line, and is left out
+// if no place is known.
 func TestPlacesInSentences(t *testing.T) {
 	where := []stacks.Site{{Function: "main.f%d", File: "/src/f.go", Line: 12, Share: 0.4}}
 	for bound, kind := range map[rules.Bottleneck]string{rules.CPU: "", rules.GC: "", rules.Syscall: "", rules.Lock: rules.Spun, rules.Wait: ""} {

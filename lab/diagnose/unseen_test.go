@@ -8,7 +8,7 @@ import (
 	"dyno/lab/record"
 )
 
-// A debug address that was named and refused is not advised again.
+// The text does not recommend --debug if the debug address was given and refused.
 func TestRefusedDebugAddress(t *testing.T) {
 	const refused = "the debug address gave no profiles: http://h/debug/pprof/ answered 403 Forbidden"
 	for _, seen := range []bool{true, false} {

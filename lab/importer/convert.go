@@ -46,26 +46,26 @@ type File struct {
 	Secret bool // only its owner may read it
 }
 
-// ErrNothing means that no request is left.
+// ErrNothing means that the input has no request that a scenario could send.
 var ErrNothing = errors.New("no request is left that a scenario could send")
 
 // maxClasses is the number of kinds of requests that a scenario can have.
 const maxClasses = 255
 
-// conversion is a conversion that goes on.
+// conversion is the state of one conversion.
 type conversion struct {
 	Options
 	load  *Load
 	vault vault
 	notes []string
 	left  []Omission
-	saved []Save // by all requests, also those that are left out
+	saved []Save // of all requests, also those that are left out
 	rows  []map[string]string
 	odd   []string // names of dropped header fields
 	apart string   // why files of a page are left out of a flow
 }
 
-// item is a kind of request on its way into the scenario; its texts are templates.
+// item is a kind of request of the scenario that is being made; its texts are templates.
 type item struct {
 	method, path, body string
 	header             []Field
@@ -81,7 +81,7 @@ func (i *item) key() string {
 	return fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%v", i.method, i.path, i.body, i.header, i.flow.Check)
 }
 
-// Convert turns a load into a scenario, which the parser of scenarios has accepted.
+// Convert turns a load into a scenario that the parser of scenarios accepts.
 func Convert(load *Load, o Options) (*Result, error) {
 	c := &conversion{Options: o, load: load, vault: vault{keep: o.Secrets, values: map[string]string{}}, left: slices.Clone(load.Left), notes: slices.Clone(load.Notes), saved: load.Saved()}
 	base, prefix, err := c.base()
@@ -159,7 +159,7 @@ func (c *conversion) fill(result *Result, base, prefix string) error {
 	return nil
 }
 
-// written returns a scenario's file, which the parser has accepted.
+// written returns a scenario's file, after the parser has accepted it.
 func written(s *scenario.Scenario, c scenario.Comments) ([]byte, error) {
 	var text bytes.Buffer
 	if err := scenario.Write(&text, s, c); err != nil {
@@ -181,8 +181,9 @@ func only(l *workload.Load, r workload.Request) {
 	l.Requests = []workload.Request{{Method: r.Method, Body: r.Body}}
 }
 
-// mix makes requests kinds of request: equal ones are one, and many that are alike have rows or
-// bodies next to the scenario.
+// mix turns requests into the kinds of request of a mix. Equal requests become one kind with a
+// weight; many that differ only by identities in their URL, or by bodies, become one kind with
+// rows or a corpus next to the scenario.
 func (c *conversion) mix(items []item) (out []item, bodies []byte) {
 	if items = merge(items); len(items) == 0 {
 		return nil, nil
@@ -191,7 +192,7 @@ func (c *conversion) mix(items []item) (out []item, bodies []byte) {
 	return c.limit(c.collapse(items)), bodies
 }
 
-// base returns scheme and host of the target, and what precedes every path there; it drops the
+// base returns scheme and host of the target, and the prefix of every path there; it drops the
 // requests to other hosts.
 func (c *conversion) base() (origin, prefix string, err error) {
 	if c.Target != "" {

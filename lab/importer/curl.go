@@ -52,7 +52,7 @@ type curlReader struct {
 	data     string
 	query    []string // of --url-query
 	method   string
-	protocol string // of a URL without: --proto-default
+	protocol string // of a URL without a scheme: --proto-default
 	target   string // --request-target
 	user     string
 	span     string // of -r
@@ -61,16 +61,16 @@ type curlReader struct {
 	noGlob, asIs                       bool   // -g, --path-as-is
 	auth                               string // a flag of another kind of authentication than Basic
 	refuse                             string // why the operation is left out
-	said                               bool   // that a URL of it is not known
+	said                               bool   // whether an unknown URL of it was noted already
 }
 
-// curlTarget is a URL, or a pattern of some.
+// curlTarget is a URL, or a pattern of several.
 type curlTarget struct {
 	text string
 	raw  bool // no pattern
 }
 
-// read reads the words of an operation, and returns those behind it.
+// read reads the words of an operation, and returns those after it.
 func (c *curlReader) read(words []shellWord) (rest []shellWord) {
 	options := true
 	for i := 0; i < len(words); i++ {
@@ -125,7 +125,7 @@ func (c *curlReader) take(o curlOption, value shellWord) {
 	f, why := curlFlags[o.name], ""
 	switch {
 	case f.read == nil && f.why == "":
-		return // of no meaning here, whatever its value
+		return // it has no meaning here, whatever its value is
 	case value.unknown != "":
 		why = "it uses " + value.unknown + ", which only the shell knows; write its value"
 	case o.expand && strings.Contains(value.text, "{{"):
@@ -200,7 +200,7 @@ func (c *curlReader) add() {
 	}
 }
 
-// end sees to what an operation as a whole lacks.
+// end checks an operation as a whole: whether it has a URL, and one kind of request.
 func (c *curlReader) end() {
 	if len(c.urls) == 0 && c.refuse == "" {
 		c.refuse = "it has no URL"
@@ -222,7 +222,7 @@ func (c *curlReader) end() {
 	}
 }
 
-// fill sets method, header and body of a request; it returns why it cannot.
+// fill sets method, header and body of a request, or returns the reason why it cannot.
 func (c *curlReader) fill(r *Request, upload string) (why string) {
 	kind := http.MethodGet
 	switch {

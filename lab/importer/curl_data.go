@@ -19,7 +19,7 @@ func (c *curlReader) file(name string) (string, error) {
 	return string(b), nil
 }
 
-// post adds data behind a separator.
+// post appends data to the body, after a separator if there is data already.
 func (c *curlReader) post(data, separator string) {
 	if c.data != "" {
 		c.data += separator
@@ -28,7 +28,8 @@ func (c *curlReader) post(data, separator string) {
 	c.posts = true
 }
 
-// body adds data; @FILE is read, and as a text without its line ends, as curl does.
+// body adds data. It reads @FILE and, unless the data is binary, removes line ends and NULs, as
+// curl does.
 func (c *curlReader) body(value, separator string, binary bool) error {
 	if name, file := strings.CutPrefix(value, "@"); file {
 		text, err := c.file(name)
@@ -68,7 +69,7 @@ func (c *curlReader) encoded(value string) (string, error) {
 // urlEncode escapes as curl does: all but letters, digits and -._~, and a space as +.
 func urlEncode(s string) string { return url.QueryEscape(s) }
 
-// inQuery adds data of --url-query, which + keeps as it is.
+// inQuery adds data of --url-query; data after a + stays as it is.
 func (c *curlReader) inQuery(value string) error {
 	if plain, ok := strings.CutPrefix(value, "+"); ok {
 		c.query = append(c.query, plain)
@@ -81,7 +82,7 @@ func (c *curlReader) inQuery(value string) error {
 	return err
 }
 
-// list reads --url, also as a file of URLs, which are no patterns.
+// list reads the value of --url: a URL, or @FILE with URLs, which are not patterns.
 func (c *curlReader) list(value string) error {
 	name, file := strings.CutPrefix(value, "@")
 	if !file {

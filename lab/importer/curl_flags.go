@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// curlFlag is what an option of curl means to a load. One that is not in flags has no meaning here:
-// it is about output, time limits, retries or other protocols.
+// curlFlag is what an option of curl means to a load. One that is not in curlFlags has no meaning
+// here: it is about output, time limits, retries or other protocols.
 type curlFlag struct {
 	read func(c *curlReader, value string) error // of an option with a value
 	on   func(c *curlReader, on bool)            // of a switch
@@ -17,7 +17,8 @@ func dataFlag(separator string, binary bool) curlFlag {
 	return curlFlag{read: func(c *curlReader, value string) error { return c.body(value, separator, binary) }}
 }
 
-// refusedFlag is an option with a value without which there is another request.
+// refusedFlag is an option with a value that is not read: without it the request would be another
+// one, so it is left out.
 func refusedFlag(why string) curlFlag {
 	return curlFlag{read: func(c *curlReader, _ string) error { c.refuse = why; return nil }}
 }
@@ -29,7 +30,7 @@ var printsFlag = curlFlag{on: func(c *curlReader, on bool) {
 	}
 }}
 
-// anotherFlag is a switch to another kind of authentication than Basic.
+// anotherFlag is a switch to a kind of authentication other than Basic.
 func anotherFlag(name string) curlFlag {
 	return curlFlag{on: func(c *curlReader, on bool) {
 		if c.auth = ""; on {
@@ -121,7 +122,7 @@ var curlFlags = map[string]curlFlag{
 	"rate":        {why: "dyno finds the rate"},
 }
 
-// rangeOf reads bytes to ask for: a number alone is the first.
+// rangeOf reads the bytes to request: a number alone is that of the first byte.
 func (c *curlReader) rangeOf(value string) error {
 	if _, ok := globNumber(value); ok {
 		value += "-"

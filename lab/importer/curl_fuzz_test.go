@@ -10,7 +10,7 @@ func FuzzCurl(f *testing.F) {
 	fuzzReader(f, read, "curl/input.txt", "curl-windows/input.txt")
 }
 
-// FuzzGlob: any pattern stands for some URLs, at most maxGlob, or is wrong.
+// FuzzGlob: any pattern stands for 1 to maxGlob URLs, or glob returns an error.
 func FuzzGlob(f *testing.F) {
 	for _, s := range []string{"[001-3:2]{a,\\},}[a-c]", "[::1]{<n>x}", "[]\\[", "[9-1]"} {
 		f.Add(s)

@@ -35,9 +35,9 @@ func (r *globRun) at(i int) string {
 	return fmt.Sprintf("%0*d", r.width, r.from+i*r.step)
 }
 
-// glob returns the URLs that a pattern stands for, in curl's order (manual, URL): of [1-3] and
-// {a,b} all products, of which the last part changes first. An error says where the pattern is
-// wrong.
+// glob returns the URLs that a pattern stands for, in curl's order (manual, URL): all combinations
+// of the parts such as [1-3] and {a,b}, of which the last part changes fastest. An error names the
+// position at which the pattern is wrong.
 func glob(pattern string) ([]string, error) {
 	runs, count, err := globRuns(pattern)
 	if err != nil {
@@ -114,7 +114,8 @@ func globRuns(pattern string) (runs []globRun, count int, err error) {
 	return runs, count, nil
 }
 
-// globVerbatim is the length of a [] or of an IPv6 address in brackets that a text begins with.
+// globVerbatim returns the length of a [] or of an IPv6 address in brackets at the beginning of a
+// text; 0: it begins with neither.
 func globVerbatim(s string) int {
 	inside, _, closed := strings.Cut(s[1:], "]")
 	if !closed {
@@ -135,7 +136,7 @@ func globUnnamed(s string) string {
 	return s
 }
 
-// globSet reads what follows a {, to its }.
+// globSet reads the text after a {, up to its }.
 func globSet(s string) (r globRun, length int, wrong string) {
 	var now strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -160,7 +161,7 @@ func globSet(s string) (r globRun, length int, wrong string) {
 	return r, 0, "a set without its }"
 }
 
-// globRange reads what follows a [, to its ]: 1-9, 001-100, 0-100:10, a-z or a-z:2.
+// globRange reads the text after a [, up to its ]: 1-9, 001-100, 0-100:10, a-z or a-z:2.
 func globRange(s string) (r globRun, length int, wrong string) {
 	const form = "no range such as [1-3], [a-z] or [0-10:2]"
 	inside, _, closed := strings.Cut(s, "]")

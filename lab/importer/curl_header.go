@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// header returns the fields of a request: those of -H, and curl's own, which they replace or take
-// away.
+// header returns the fields of a request: those of -H, and curl's own unless -H replaces or
+// removes them.
 func (c *curlReader) header(method string, body int) (out []Field) {
 	named := map[string]bool{}
 	for _, line := range c.custom {
@@ -21,7 +21,7 @@ func (c *curlReader) header(method string, body int) (out []Field) {
 				c.load.Leave(c.line, "-H", "it is no header field, which has the form Name: value; curl does not send it either")
 				continue
 			}
-		} else if strings.TrimSpace(value) == "" { // it takes the field away
+		} else if strings.TrimSpace(value) == "" { // it removes the field
 			named[strings.ToLower(strings.TrimSpace(name))] = true
 			continue
 		}
@@ -73,7 +73,7 @@ func (c *curlReader) header(method string, body int) (out []Field) {
 	return out
 }
 
-// set sets one of curl's own fields; an empty value takes it away.
+// set sets one of curl's own fields; an empty value removes it.
 func (c *curlReader) set(name, value string) {
 	c.own = slices.DeleteFunc(c.own, func(f Field) bool { return f.Name == name })
 	if value != "" {
@@ -112,7 +112,7 @@ func (c *curlReader) cookie(value string) error {
 	switch {
 	case strings.Contains(value, "="):
 		c.cookies = append(c.cookies, value)
-	case value != "": // an empty name begins with no cookies
+	case value != "": // an empty name means to start without cookies
 		return errors.New("cookies from a file are not read; write them as -b 'name=value'")
 	}
 	return nil

@@ -2,8 +2,8 @@ package importer
 
 import "strings"
 
-// The options of curl 8.22, by their long names: those with a value, and those that are switched
-// on, or off as --no-NAME. Without their names a value would be read as a URL.
+// The options of curl 8.22, by their long names: those with a value, and switches, which --no-NAME
+// turns off. If an option with a value were not listed, its value would be read as a URL.
 const (
 	curlWithValue = `abstract-unix-socket alt-svc aws-sigv4 cacert capath cert cert-type ciphers config connect-timeout connect-to continue-at
 		cookie cookie-jar create-file-mode crlfile curves data data-ascii data-binary data-raw data-urlencode delegation dns-interface
@@ -34,7 +34,7 @@ const (
 		tls-earlydata tlsv1 tlsv1.0 tlsv1.1 tlsv1.2 tlsv1.3 tr-encoding trace-ids trace-time use-ascii verbose version xattr`
 )
 
-// flagLetters are the short names.
+// flagLetters maps short names to long ones.
 var flagLetters = map[byte]string{
 	'a': "append", 'A': "user-agent", 'b': "cookie", 'B': "use-ascii", 'c': "cookie-jar", 'C': "continue-at", 'd': "data", 'D': "dump-header",
 	'e': "referer", 'E': "cert", 'f': "fail", 'F': "form", 'g': "globoff", 'G': "get", 'h': "help", 'H': "header", 'i': "show-headers",
@@ -46,7 +46,7 @@ var flagLetters = map[byte]string{
 	'4': "ipv4", '6': "ipv6", '#': "progress-bar", ':': "next",
 }
 
-// takesValue has all options by their long names.
+// takesValue has all options by their long names, and whether they take a value.
 var takesValue = func() map[string]bool {
 	all := map[string]bool{}
 	for _, name := range strings.Fields(curlWithValue) {
@@ -60,11 +60,11 @@ var takesValue = func() map[string]bool {
 
 // curlOption is an option of a command as it is written there.
 type curlOption struct {
-	name     string // the long one; empty: there is none of that name
+	name     string // the long name; empty: curl has no such option
 	text     string // as written, for messages: -X, --no-compressed
 	off      bool   // --no-NAME
 	expand   bool   // --expand-NAME: the value has variables
-	value    string // behind = or behind the letter
+	value    string // after = or after the letter
 	attached bool   // it has such a value
 	rest     string // letters that follow, as in -sSL
 }
@@ -99,8 +99,8 @@ func readOption(w string) (o curlOption) {
 	return o
 }
 
-// longName returns the option of a name, or of its unique beginning, as versions of curl accepted
-// it for long; empty: there is none.
+// longName returns the option of that name or, as earlier versions of curl do, of a unique prefix;
+// empty: there is none.
 func longName(name string) (found string) {
 	if _, ok := takesValue[name]; ok || name == "" {
 		return name

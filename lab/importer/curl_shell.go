@@ -9,14 +9,14 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// shellWord is a word of a command as the shell passes it on.
+// shellWord is a word of a command as the shell passes it to the program.
 type shellWord struct {
-	text    string // if a part is unknown: what precedes it
+	text    string // if a part is unknown: the text before it
 	unknown string // what the shell would have to compute, such as $TOKEN; empty: nothing
 }
 
-// known reports whether a word that the shell must compute begins with an option that takes the
-// rest as its value.
+// known reports whether a word that the shell must compute begins with an option whose value is
+// the rest of the word.
 func (w shellWord) known() bool {
 	if len(w.text) < 2 {
 		return false
@@ -72,7 +72,8 @@ func splitShell(text string) ([]shellCommand, error) {
 	return out, nil
 }
 
-// braces returns the words that bash makes of one with {a,b} or {1..3}, unless they are too many.
+// braces returns the words to which bash expands one with {a,b} or {1..3}; the word itself if they
+// are too many.
 func braces(w *syntax.Word) (out []*syntax.Word) {
 	if !syntax.SplitBraces(w) {
 		return []*syntax.Word{w}
@@ -117,9 +118,9 @@ func shellValue(w *syntax.Word) shellWord {
 	return out
 }
 
-// splitWindows splits what browsers copy for cmd.exe: a ^ takes its meaning from the next
-// character, or joins two lines; then programs split their command line at spaces outside of
-// double quotes, and \" is a quote.
+// splitWindows splits commands that browsers copy for cmd.exe. A ^ makes the next character
+// literal, or joins two lines. Programs then split their command line at spaces outside of double
+// quotes, and \" is a quote.
 func splitWindows(text string) []shellCommand {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	var out []shellCommand
@@ -180,7 +181,8 @@ func splitWindows(text string) []shellCommand {
 	return out
 }
 
-// nextQuote returns the length of a quote, also as ^", that the text begins with; 0: it does not.
+// nextQuote returns the length of a quote, also as ^", at the beginning of the text; 0: there is
+// none.
 func nextQuote(s string) int {
 	switch {
 	case strings.HasPrefix(s, `"`):

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestGlob compares with what curl's manual says, and what curl does.
+// TestGlob compares glob with curl's manual and curl's behaviour.
 func TestGlob(t *testing.T) {
 	for pattern, want := range map[string]string{
 		"h/[1-3]":                  "h/1 h/2 h/3",
@@ -44,7 +44,8 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// TestCurlLeftOut: what cannot be sent as curl does is listed, with its reason, and is not sent.
+// TestCurlLeftOut: requests that cannot be sent as curl sends them are left out and listed, with
+// the reason.
 func TestCurlLeftOut(t *testing.T) {
 	for command, want := range map[string]string{
 		`curl h/ --frobnicate x`:                   `curl has no option "--frobnicate"`,
@@ -89,8 +90,8 @@ func TestCurlLeftOut(t *testing.T) {
 	}
 }
 
-// TestCurlOptions: of every option that the curl of this machine lists it is known whether it has a
-// value.
+// TestCurlOptions: takesValue has every option that the curl on this machine lists, and whether it
+// has a value.
 func TestCurlOptions(t *testing.T) {
 	program, err := exec.LookPath("curl")
 	if err != nil {

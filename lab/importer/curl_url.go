@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// urlScheme matches what a URL with a scheme begins with; curl takes one to three slashes.
+// urlScheme matches the scheme and slashes of a URL; curl accepts one to three slashes.
 var urlScheme = regexp.MustCompile(`^([a-zA-Z][a-zA-Z0-9+.-]*):/{1,3}`)
 
 // otherSchemes are the schemes that curl guesses by the first label of a host's name.
@@ -15,7 +15,8 @@ var otherSchemes = []string{"dict", "ftp", "imap", "ldap", "pop3", "smtp"}
 // dotSegment matches an escaped dot in a path's segment of dots.
 var dotSegment = regexp.MustCompile(`(?i)/(%2e|\.%2e|%2e\.|%2e%2e)(/|$)`)
 
-// complete returns the URL that curl requests for one without a pattern.
+// complete returns the URL that curl requests for an address, in which patterns are replaced
+// already.
 func (c *curlReader) complete(address, query string) (string, error) {
 	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return "", errors.New("curl refuses a URL with a space or a control character; write it as %20")

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// printable reports whether a scenario can hold the text: YAML has no other control characters.
+// printable reports whether a scenario can hold the text: YAML permits only some control
+// characters.
 func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r < 0xa0 && r != 0x85 || r == '\ufeff' || r >= 0xfffe && r <= 0xffff

@@ -10,8 +10,8 @@ import (
 // Opener reads a file that an input names, such as @body.json.
 type Opener func(name string) ([]byte, error)
 
-// filesInside returns an Opener of the files of a folder and of those below it, of which none leads
-// out, also not by a link: the names are those of a file that another program wrote.
+// filesInside returns an Opener of the files in a folder and below it. No name or link leads out
+// of the folder, since another program wrote the file that has the names.
 func filesInside(folder string) Opener {
 	return func(name string) ([]byte, error) {
 		root, err := os.OpenRoot(folder)
@@ -33,9 +33,9 @@ func filesInside(folder string) Opener {
 	}
 }
 
-// filesNextTo returns an Opener of files on this machine. A relative name counts from the folder of
-// the input or, if nothing is there, from the current one, as for the tools themselves. A file has
-// at most MaxBody bytes, as a body.
+// filesNextTo returns an Opener of files on this machine. A relative name counts from the folder
+// of the input or, if nothing is there, from the current one, as for the tools themselves. A file
+// has at most maxBody bytes, as a body.
 func filesNextTo(folder string) Opener {
 	return func(name string) ([]byte, error) {
 		if beside := filepath.Join(folder, name); !filepath.IsAbs(name) {
@@ -57,7 +57,7 @@ func filesNextTo(folder string) Opener {
 	}
 }
 
-// readBounded reads a file of at most some bytes.
+// readBounded reads a file, and fails if it has more than most bytes.
 func readBounded(f io.Reader, name string, most int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(b)) > most {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// fuzzReader is the fuzz test of all readers, which begins with files of testdata: any text gives
+// fuzzReader is the fuzz test of a reader, with files of testdata as its seeds: any text gives
 // requests, omissions or an error.
 func fuzzReader(f *testing.F, read func([]byte) (*Load, error), files ...string) {
 	for _, file := range files {

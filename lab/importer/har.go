@@ -13,11 +13,11 @@ import (
 var staticTypes = []string{"image", "stylesheet", "script", "font", "media", "manifest"}
 
 // readHAR reads the requests of a HAR file (HTTP Archive 1.2), as browsers and proxies export it,
-// also within a zip. Values that an answer had and a later request contains, such as a token, make
-// the requests a flow. open reads the files next to it, which hold bodies.
+// also within a zip. The requests are a flow if a later request contains a value of an earlier
+// answer, such as a token. open reads the files next to it, which hold bodies.
 //
-// Programs write fields in other forms than the specification has: what can be read is read, and an
-// entry that cannot be sent as it was is left out alone.
+// Programs write fields in other forms than those of the specification. readHAR reads what it can,
+// and leaves out only the entries that cannot be sent as they were.
 func readHAR(text []byte, open Opener) (*Load, error) {
 	if isZip(text) {
 		var err error
@@ -64,7 +64,8 @@ func numberList(numbers []int) string {
 }
 
 // orderEntries sorts entries by their time, and returns the numbers of those whose time cannot be
-// read: they stay behind the entry before them. A time without a zone has that of the others.
+// read: these stay after the entry that precedes them in the file. A time without a zone is taken
+// to be in the zone of the first time that has one.
 func orderEntries(entries []harEntry) (timeless []int) {
 	zone := time.UTC
 	for i := range entries {
@@ -97,7 +98,7 @@ func orderEntries(entries []harEntry) (timeless []int) {
 	return timeless
 }
 
-// addEntry adds the request of an entry, or what is left out of it.
+// addEntry adds the request of an entry to the load, or an omission with the reason.
 func addEntry(load *Load, e *harEntry, open Opener) {
 	r := Request{Line: e.line, Method: strings.ToUpper(string(e.Request.Method)), URL: e.address(), Exact: true, Static: slices.Contains(staticTypes, string(e.ResourceType))}
 	what := r.Method + " " + Address(r.URL)
@@ -135,7 +136,7 @@ func addEntry(load *Load, e *harEntry, open Opener) {
 	load.Add(r)
 }
 
-// lostBytes is the error of a body that the file does not have.
+// lostBytes is the error for a body that the file does not have.
 func lostBytes(bytes int) error {
 	return fmt.Errorf("the recorder kept no body, and it had %d bytes", bytes)
 }

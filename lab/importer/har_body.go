@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// body sets the request's body, or says why the file does not have it. Only a request that had none
-// is without.
+// body sets the request's body, or returns the reason why the file does not have it. A request is
+// sent without a body only if it had none.
 func (e *harEntry) body(load *Load, r *Request, open Opener) error {
 	p := &e.Request.PostData
 	had := e.declared()
@@ -34,7 +34,7 @@ func (e *harEntry) body(load *Load, r *Request, open Opener) error {
 		}
 		coding := r.Get("Content-Encoding")
 		switch {
-		case strings.Contains(text, "\ufffd"): // not bytes of base64 that are no text
+		case strings.Contains(text, "\ufffd"): // invalid UTF-8 from base64 does not match this
 			return errors.New("the recorder did not keep its body: U+FFFD stands there for bytes that are no text")
 		case p.Encoding == "" && len(text) != had && otherBody(contentType, text) != "":
 			return fmt.Errorf("its body was sent in %.40s, and the file and a scenario have it in UTF-8", otherBody(contentType, text))
@@ -69,8 +69,8 @@ func (e *harEntry) body(load *Load, r *Request, open Opener) error {
 	return nil
 }
 
-// otherBody returns the charset of a media type if a text has other bytes in it than in UTF-8;
-// empty: it has the same.
+// otherBody returns the charset of a media type if a text has other bytes in that charset than in
+// UTF-8; empty: its bytes are the same.
 func otherBody(contentType, text string) string {
 	_, parameters, err := mime.ParseMediaType(contentType)
 	charset := strings.ToLower(parameters["charset"])
@@ -82,7 +82,7 @@ func otherBody(contentType, text string) string {
 	return charset
 }
 
-// decodedBody is a text without the encoding in which the file has it.
+// decodedBody decodes a text from the encoding in which the file has it.
 func decodedBody(text, encoding string) (string, error) {
 	switch strings.ToLower(encoding) {
 	case "", "utf-8", "utf8", "none", "identity", "plain":
@@ -98,8 +98,9 @@ func decodedBody(text, encoding string) (string, error) {
 	return "", fmt.Errorf("its body is encoded as %.20q, which is not read", encoding)
 }
 
-// form joins parameters. Some programs have them as they were sent and others not: the size that
-// the body had decides, else whether they could have been sent so.
+// form joins the parameters of a form. Some programs write them escaped, as they were sent, and
+// others unescaped: the size of the body decides, or else whether the parameters could have been
+// sent as they are.
 func (p *harPost) form(had int) (string, error) {
 	var sent, coded []string
 	for _, q := range p.Params {
@@ -124,7 +125,7 @@ func (p *harPost) form(had int) (string, error) {
 	return asSent, nil
 }
 
-// multipart writes the parts of a form. The boundary is the request's own where the file has it.
+// multipart writes the parts of a form. The boundary is the request's own if the file has it.
 func (p *harPost) multipart(load *Load, r *Request, contentType string) error {
 	var out strings.Builder
 	w := multipart.NewWriter(&out)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// harEntry is the part of an entry that is read.
+// harEntry is the part of a HAR entry that readHAR uses.
 type harEntry struct {
 	number, line int    // in the file, from 1
 	broken       string // why nothing of it can be read
@@ -49,7 +49,8 @@ type harResponse struct {
 	} `json:"content"`
 }
 
-// UnmarshalJSON reads an entry. Nothing but its request decides about it.
+// UnmarshalJSON reads an entry. A response that cannot be read is ignored, so that the request is
+// still sent.
 func (e *harEntry) UnmarshalJSON(b []byte) error {
 	type plain harEntry
 	var parts struct {
@@ -62,7 +63,7 @@ func (e *harEntry) UnmarshalJSON(b []byte) error {
 	}
 	if len(parts.Response) > 0 {
 		if err := json.Unmarshal(parts.Response, &e.Response); err != nil {
-			e.Response = harResponse{} // values of the answer are not followed
+			e.Response = harResponse{} // its values cannot be followed then
 		}
 	}
 	if len(parts.Request) == 0 {
@@ -79,7 +80,7 @@ type harPost struct {
 	Params   harParams `json:"params"`
 }
 
-// UnmarshalJSON also reads a text alone.
+// UnmarshalJSON reads an object, or a string, which is then the text.
 func (p *harPost) UnmarshalJSON(b []byte) error {
 	if bytes.HasPrefix(b, []byte(`"`)) {
 		return json.Unmarshal(b, &p.Text)
@@ -114,7 +115,7 @@ type harParam struct {
 	ContentType harText  `json:"contentType"`
 }
 
-// harText is a text; a value of another type is its JSON.
+// harText is a string; a value of another type becomes its JSON text.
 type harText string
 
 func (t *harText) UnmarshalJSON(b []byte) error {
@@ -128,7 +129,7 @@ func (t *harText) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// harNumber is a number, also one in a text; one that cannot be read is -1.
+// harNumber is a number, which may be in a string; one that cannot be read is -1.
 type harNumber float64
 
 func (n *harNumber) UnmarshalJSON(b []byte) error {
@@ -169,8 +170,8 @@ func (f harFields) get(name string) string {
 	return r.Get(name)
 }
 
-// entriesOf reads the entries of a file one by one, so that each has its line, and one that is not
-// JSON, or ends with a file that was cut, costs itself alone.
+// entriesOf reads the entries of a file one by one, so that each has its line, and an entry that
+// is not JSON, or is cut off by the end of the file, does not affect those before it.
 func entriesOf(file []byte, load *Load) (out []harEntry, err error) {
 	file = bytes.TrimPrefix(file, []byte("\ufeff"))
 	in := json.NewDecoder(bytes.NewReader(file))
@@ -203,7 +204,7 @@ func entriesOf(file []byte, load *Load) (out []harEntry, err error) {
 	return out, nil
 }
 
-// notJSONNumber matches values that Python writes for what JSON does not have.
+// notJSONNumber matches numbers that Python writes although JSON does not have them.
 var notJSONNumber = regexp.MustCompile(`:\s*(NaN|-?Infinity)\b`)
 
 func unmarshalEntry(raw []byte, e *harEntry) error {
@@ -229,7 +230,7 @@ func valueAt(s []byte) int {
 			depth++
 		case c == '}' || c == ']':
 			if depth--; depth < 0 {
-				return i // of an array: what precedes it is a number or a word
+				return i // the array's own bracket: the value before it is a number or a word
 			}
 		case c == ',' && depth == 0:
 			return i
@@ -285,7 +286,7 @@ func findMember(in *json.Decoder, path ...string) (bool, error) {
 // percentEscape matches an escape of a URL.
 var percentEscape = regexp.MustCompile(`%[0-9a-fA-F]{2}`)
 
-// address is the request's URL. Some programs write its query apart, and not escaped.
+// address is the request's URL. Some programs write its query separately, and not escaped.
 func (e *harEntry) address() string {
 	address := string(e.Request.URL)
 	if len(e.Request.Query) == 0 || strings.Contains(address, "?") {

@@ -13,7 +13,7 @@ import (
 	"dyno/lab/workload"
 )
 
-// Limits of what is compared.
+// Limits of the answers and values that are compared.
 const (
 	maxAnswer       = 1 << 20 // bytes of an answer: more cannot be saved from
 	maxAnswerValues = 200_000
@@ -22,7 +22,7 @@ const (
 	leastWait       = 100 * time.Millisecond // a shorter pause is the page's own work
 )
 
-// valueSource is where the answer to a request has a value.
+// valueSource is the place of a value in the answer to a request.
 type valueSource struct {
 	request int
 	save    Save
@@ -43,8 +43,8 @@ func newFollower() *follower {
 	return &follower{values: map[string]valueSource{}, sent: map[string]bool{}, cookies: map[string]bool{}}
 }
 
-// follow marks the values of earlier answers in the last request, and takes those of its own
-// answer.
+// follow marks the values of earlier answers in the last request, and records the values of its
+// own answer.
 func (f *follower) follow(load *Load, e *harEntry, open Opener) {
 	last := len(load.Requests) - 1
 	f.seen = last + 1
@@ -70,7 +70,8 @@ func (f *follower) follow(load *Load, e *harEntry, open Opener) {
 	f.answer(last, e, open)
 }
 
-// mark replaces values of earlier answers, and cookies that the flow itself will have.
+// mark replaces values of earlier answers by marks, and removes cookies that the flow's own
+// answers will set.
 func (f *follower) mark(load *Load, r *Request) {
 	m := marker{follower: f, load: load}
 	header := r.Header[:0:0]
@@ -98,7 +99,7 @@ func (f *follower) mark(load *Load, r *Request) {
 	}
 }
 
-// others returns the cookies of a request without those that answers have set.
+// others returns the cookies of a request except those that earlier answers have set.
 func (f *follower) others(cookies string) string {
 	var out []string
 	for _, c := range strings.Split(cookies, ";") {
@@ -112,7 +113,7 @@ func (f *follower) others(cookies string) string {
 	return strings.Join(out, "; ")
 }
 
-// answer takes the values of an answer.
+// answer records the values of an answer.
 func (f *follower) answer(request int, e *harEntry, open Opener) {
 	for _, h := range e.Response.Headers {
 		switch strings.ToLower(h.Name) {
@@ -153,7 +154,7 @@ func (f *follower) answer(request int, e *harEntry, open Opener) {
 // maxAnswerDepth bounds the nesting of an answer's fields that are compared.
 const maxAnswerDepth = 20
 
-// fields takes the values of a JSON answer, of arrays those of the first member.
+// fields records the values of a JSON answer, of arrays those of the first member.
 func (f *follower) fields(request int, v any, path []string) {
 	if len(path) > maxAnswerDepth {
 		return
@@ -180,7 +181,8 @@ var (
 	valueAttribute = regexp.MustCompile(`(?i)\bvalue=("[^"]*"|'[^']*')`)
 )
 
-// inputs takes the values of a page's form, such as its token against forged requests.
+// inputs records the values of a page's form, such as its token against cross-site request
+// forgery.
 func (f *follower) inputs(request int, page string) {
 	for _, tag := range inputTag.FindAllString(page, 1000) {
 		name, value := nameAttribute.FindStringSubmatchIndex(tag), valueAttribute.FindStringSubmatchIndex(tag)
@@ -201,7 +203,7 @@ func (f *follower) inputs(request int, page string) {
 	}
 }
 
-// take notes where a value comes from: the first answer that has it, unless the client had it
+// take records the source of a value: the first answer that has it, unless the client sent it
 // before.
 func (f *follower) take(value string, s valueSource) {
 	if value == "" || len(value) > maxAnswerValue || f.sent[value] || len(f.values) >= maxAnswerValues {
@@ -220,5 +222,5 @@ func (f *follower) take(value string, s valueSource) {
 var identityField = regexp.MustCompile(`(?i)(^|_|-)(id|uuid|key|code|slug|number|no)$|[a-z](Id|ID|Uuid|Key|Code|Number)$`)
 
 // identifies reports whether a field's name is that of an identity: short values of other fields
-// are equal by chance.
+// may be equal by chance.
 func identifies(field string) bool { return identityField.MatchString(field) }

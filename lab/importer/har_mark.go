@@ -14,8 +14,8 @@ type marker struct {
 	own  []string // values that no answer had
 }
 
-// value returns the mark of a value that an answer had; false: none had it. Short values of numbers
-// and words are compared only where a name says that they identify something.
+// value returns the mark of a value that an answer had; false: none had it. Short values are
+// compared only if names is set: the value stands at a place whose name marks it as an identity.
 func (m *marker) value(text string, names bool) (string, bool) {
 	s, ok := m.values[text]
 	if !ok || len(text) < leastText && !names {
@@ -26,7 +26,7 @@ func (m *marker) value(text string, names bool) (string, bool) {
 	return m.load.Keep(s.request, s.save, s.field), true
 }
 
-// header marks a value as a whole, or behind the name of a scheme, as in Bearer TOKEN.
+// header marks a value as a whole, or after the name of a scheme, as in Bearer TOKEN.
 func (m *marker) header(text string) string {
 	if scheme, token, ok := strings.Cut(text, " "); ok && !strings.Contains(token, " ") {
 		if mark, ok := m.value(token, false); ok {
@@ -74,10 +74,10 @@ func (m *marker) pairs(text string) string {
 	return strings.Join(pairs, "&")
 }
 
-// jsonToken is a text or a number of JSON, and the colon behind it if the text is a name.
+// jsonToken is a string or a number of JSON, and the colon after it if the string is a name.
 var jsonToken = regexp.MustCompile(`("(?:[^"\\]|\\.)*")(\s*:)?|-?[0-9][0-9.eE+-]*`)
 
-// json marks texts and numbers of a JSON body, of which the rest stays as it is.
+// json marks strings and numbers of a JSON body; the rest stays as it is.
 func (m *marker) json(body string) string {
 	if !json.Valid([]byte(body)) {
 		return body
@@ -99,7 +99,7 @@ func (m *marker) json(body string) string {
 	})
 }
 
-// plainValue is a text of JSON without its quotes and escapes; a number stays as it is.
+// plainValue is a JSON string without its quotes and escapes; a number stays as it is.
 func plainValue(found string) string {
 	var text string
 	if json.Unmarshal([]byte(found), &text) != nil {

@@ -45,8 +45,8 @@ func TestMoment(t *testing.T) {
 	}
 }
 
-// TestOrder: a time without a zone has that of the others, and one that cannot be read costs the
-// order and the pause of its own entry alone.
+// TestOrder: a time without a zone has that of the others, and one that cannot be read affects
+// only the order and the pause of its own entry.
 func TestOrder(t *testing.T) {
 	at := func(when, path string) string {
 		return `{"startedDateTime":` + when + `,"time":"10 ms","request":{"method":"GET","url":"http://h/` + path + `"},"response":{"status":"200"}}`
@@ -67,7 +67,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestOneEntry: an entry that cannot be read costs itself alone, and is named with its line.
+// TestOneEntry: an entry that cannot be read is left out alone, and is named with its line.
 func TestOneEntry(t *testing.T) {
 	load, err := readHAR(harFile(`"headers":[{"name":"X-N","value":7},5,{"name":"X-B","value":true}],"bodySize":"0"`, `7`, `{"request":[]}`, `{"request":{"method":"GET"}}`,
 		`"headers":{"X-Map":"v"},"postData":"text alone","bodySize":null`, `{"request":{"method":"GET","url":"http://h/x","headers":[]},"response":["odd"],"time":{}}`,

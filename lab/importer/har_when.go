@@ -18,7 +18,7 @@ var timeLayouts = []string{
 // zonelessLayouts are the forms without a zone.
 var zonelessLayouts = []string{"2006-01-02T15:04:05", "20060102T150405", "2006-01-02T15:04", time.ANSIC}
 
-// moment reads a time, and whether it has a zone.
+// moment parses a time, and reports whether it has a zone.
 func moment(s string) (at time.Time, zoned, ok bool) {
 	s = strings.TrimSpace(s)
 	if f, err := strconv.ParseFloat(s, 64); err == nil { // since 1970: in seconds, ms or us
@@ -29,7 +29,7 @@ func moment(s string) (at time.Time, zoned, ok bool) {
 		}
 		return at, false, false
 	}
-	s, _, _ = strings.Cut(s, " (") // JavaScript names the zone behind its offset
+	s, _, _ = strings.Cut(s, " (") // JavaScript names the zone after its offset
 	if len(s) > 10 && s[10] == ' ' && s[4] == '-' {
 		s = s[:10] + "T" + s[11:]
 	}

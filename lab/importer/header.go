@@ -13,7 +13,8 @@ import (
 // own are the header fields that a load generator writes itself.
 var own = []string{"connection", "content-length", "expect", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
 
-// browsers are fields that only browsers need, or that make a server answer without a body.
+// browsers are the header fields that only browsers need, or that make a server answer without a
+// body.
 var browsers = []string{"dnt", "if-modified-since", "if-none-match", "priority", "upgrade-insecure-requests"}
 
 // header returns a request's header fields as templates, each name once.
@@ -69,8 +70,8 @@ func isStatic(r Request) bool {
 	return r.Static || err == nil && slices.Contains(files, strings.ToLower(path.Ext(u.Path)))
 }
 
-// names lists the names of header fields and saved values, each after the one that it follows in
-// the item that has it first.
+// names lists the names of header fields and saved values. Each stands after the one that precedes
+// it in the first item that has it.
 func names(items []item) (out []string) {
 	for _, i := range items {
 		after := 0
@@ -92,7 +93,7 @@ func names(items []item) (out []string) {
 	return out
 }
 
-// texts are header fields by name; nil: there are none.
+// texts returns header fields by name; nil: there are none.
 func texts(fields []Field) map[string]string {
 	var out map[string]string
 	for _, f := range fields {
@@ -104,7 +105,7 @@ func texts(fields []Field) map[string]string {
 	return out
 }
 
-// common removes the header fields that all items share from them, and returns these.
+// common removes the header fields that all items share from the items, and returns these fields.
 func common(items []item) (shared []Field) {
 	if len(items) < 2 {
 		return nil

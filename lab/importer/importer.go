@@ -1,7 +1,7 @@
 // Package importer turns loads of other tools into scenarios: a pasted curl command, a list of
 // URLs, vegeta targets, a HAR file and an OpenAPI document. A reader of each form makes a Load,
-// which Convert makes a scenario. For a script of k6 or Locust, Script writes the scenario that
-// starts that tool.
+// which Convert turns into a scenario. For a script of k6 or Locust, Script writes the scenario
+// that starts that tool.
 //
 // It is not for running anything: it sends no request and executes no script. It starts no
 // goroutines.
@@ -33,8 +33,8 @@ var forms = []Form{
 	{"vegeta", "vegeta targets", readVegeta},
 }
 
-// Files returns an Opener of the files that an input of the form may name. In a command line the
-// user names them, and in a HAR the program that wrote it.
+// Files returns an Opener of the files that an input of the form may name. The files of a HAR must
+// be in its folder, since a program chose their names; in a command line the user chose them.
 func (f Form) Files(folder string) Opener {
 	if f.Name == "har" {
 		return filesInside(folder)
@@ -47,8 +47,8 @@ func alone(read func([]byte) (*Load, error)) func([]byte, Opener) (*Load, error)
 	return func(text []byte, _ Opener) (*Load, error) { return read(text) }
 }
 
-// IsScript reports whether the input is a program, which its own tool runs: there is nothing to
-// read, and Script makes the scenario.
+// IsScript reports whether the input is a program, which its own tool runs: the form has no
+// reader, and Script makes the scenario.
 func (f Form) IsScript() bool { return f.read == nil }
 
 // Names lists the names of the forms.
@@ -59,7 +59,7 @@ func Names() (names []string) {
 	return names
 }
 
-// FormOf returns the form of a name, or if that is empty the one that a file's name and text
+// FormOf returns the form of a name or, if the name is empty, the form that a file's name and text
 // suggest.
 func FormOf(name, file string, text []byte) (Form, error) {
 	if name == "" {
@@ -115,7 +115,7 @@ func guess(file, text string) string {
 	return guessLines(start)
 }
 
-// guessLines looks at the first line that is no comment: a URL, or a method and a URL.
+// guessLines guesses from the first line that is not a comment: a URL, or a method and a URL.
 func guessLines(text string) string {
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)

@@ -17,8 +17,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestGolden reads one file of each form; the scenario, the rows and what was left out are as in
-// the folder. Secrets in the inputs contain s3cr3t or s3cret.
+// TestGolden reads one file of each form, and compares the scenario, and the list of what was
+// taken and left out, with the files in the folder. Secrets in the inputs contain s3cr3t or
+// s3cret.
 func TestGolden(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*/input.*")
 	if err != nil || len(inputs) != 8 {
@@ -91,7 +92,7 @@ func same(t *testing.T, path string, got []byte) {
 	}
 }
 
-// TestSecretsAreKeptApart: with the option they are in the rows, and only there.
+// TestSecretsAreKeptApart: with the option, secrets are in the rows, and only there.
 func TestSecretsAreKeptApart(t *testing.T) {
 	got := convert(t, "testdata/curl/input.txt", Options{Secrets: true})
 	if len(got.Files) != 1 || !got.Files[0].Secret {
@@ -135,8 +136,8 @@ func TestHostTargetAndStaticFiles(t *testing.T) {
 	}
 }
 
-// TestKinds: without flows, values of answers are those of the file, and what needs others is left
-// out.
+// TestKinds: in a mix, requests have the values that the file has; pauses and possible secrets are
+// left out.
 func TestKinds(t *testing.T) {
 	for in, want := range map[string][]string{
 		"har-flow/input.har": {"took 1x POST /pay\n", "left Authorization: it may be a secret", "left 4 pauses:"},
@@ -177,7 +178,7 @@ func TestFlowLimits(t *testing.T) {
 	}
 }
 
-// TestFieldsOfTheConnection: what changes a connection is dropped with a word about it.
+// TestFieldsOfTheConnection: header fields that change a connection are dropped, with a note.
 func TestFieldsOfTheConnection(t *testing.T) {
 	load := &Load{}
 	load.Add(Request{Method: "GET", URL: "http://a/", Header: []Field{{Name: "Connection", Value: "close"}, {Name: "Content-Length", Value: "0"}}})
@@ -188,7 +189,7 @@ func TestFieldsOfTheConnection(t *testing.T) {
 	}
 }
 
-// TestManyURLs: thousands of URLs of one form become one kind with rows, and each is in them.
+// TestManyURLs: thousands of URLs of one form become one kind of request, and each URL has a row.
 func TestManyURLs(t *testing.T) {
 	load := &Load{}
 	for i := range 3000 {
@@ -217,7 +218,7 @@ func TestManyURLs(t *testing.T) {
 	}
 }
 
-// TestManyBodies: bodies of requests that are alike otherwise become a corpus.
+// TestManyBodies: requests that differ only by their bodies become one kind with a corpus.
 func TestManyBodies(t *testing.T) {
 	load := &Load{}
 	for i := range 300 {
@@ -235,8 +236,8 @@ func TestManyBodies(t *testing.T) {
 	}
 }
 
-// FuzzConvert: whatever requests an input has, the scenario is one that the parser accepts, and no
-// secret header gets into it.
+// FuzzConvert: whatever requests an input has, the parser accepts the scenario, and no secret
+// header gets into it.
 func FuzzConvert(f *testing.F) {
 	f.Add("GET", "http://a/x?token=y&b=${c}", "Cookie", "k=v", "a$$b")
 	f.Add("POST", "/päth?q=ä b", "Accept", "${row.x}", "{\"p\":\"${\"}")

@@ -17,11 +17,11 @@ const (
 // replaceMe ends a value that the input does not have, such as a token: the user must write it.
 const replaceMe = "REPLACE-ME"
 
-// Load is what a file of another tool says to send, and what its reader left out.
+// Load is the load that a file of another tool describes, and what its reader left out.
 type Load struct {
 	Requests []Request
 	Left     []Omission
-	// Flows says that the requests follow one another, in their order, and that values of answers, or
+	// Flows means that the requests follow one another in this order, and that values of answers, or
 	// cookies, pass from one to the next.
 	Flows    bool
 	Insecure bool     // any certificate is trusted
@@ -35,8 +35,8 @@ type Request struct {
 	Name   string // as the file calls it; empty: it has no name
 	Method string
 	URL    string // absolute, or a path if the file does not name the server
-	// Exact says that the tool sends the URL's path as it stands. Others take the URL apart and escape
-	// it anew: of /a%2Fb|c they make /a/b%7Cc.
+	// Exact means that the tool sends the URL's path as it is written. Other tools parse and escape
+	// it again: they send /a%2Fb|c as /a/b%7Cc.
 	Exact  bool
 	Header []Field
 	Body   string
@@ -54,7 +54,7 @@ type Omission struct {
 	Why  string
 }
 
-// Leave notes a part of the file that is left out.
+// Leave records a part of the file that is left out.
 func (l *Load) Leave(line int, what, why string, args ...any) {
 	l.Left = append(l.Left, Omission{line, what, fmt.Sprintf(why, args...)})
 }
@@ -64,7 +64,7 @@ func (l *Load) Note(format string, args ...any) {
 	l.Notes = append(l.Notes, fmt.Sprintf(format, args...))
 }
 
-// Add adds a request, or notes why it cannot be sent.
+// Add adds a request, or records why it cannot be sent.
 func (l *Load) Add(r Request) {
 	what := r.Method + " " + Address(r.URL)
 	switch u, err := url.Parse(r.URL); {

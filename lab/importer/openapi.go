@@ -13,9 +13,9 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// readOpenAPI reads the operations of an OpenAPI 3 document, in JSON or YAML: one request for each,
-// with the document's examples, and values made up by schema where it has none. It reads no other
-// file that the document refers to.
+// readOpenAPI reads the operations of an OpenAPI 3 document, in JSON or YAML: one request for
+// each, with the document's examples, and values made up from the schema where it has none. It
+// reads no other file to which the document refers.
 func readOpenAPI(text []byte) (load *Load, err error) {
 	if bytes.Contains(text[:min(len(text), 4096)], []byte("swagger")) && !bytes.Contains(text, []byte("openapi")) {
 		return nil, errors.New("it is of version 2 (Swagger); convert it to OpenAPI 3 first, for example on editor.swagger.io")
@@ -148,7 +148,8 @@ func (r *openapiReader) server(item *openapi3.PathItem, op *openapi3.Operation) 
 	return address
 }
 
-// security adds what the first alternative of the operation's security needs, with a placeholder.
+// security adds the credentials that the first alternative of the operation's security needs, as
+// replaceMe.
 func (r *openapiReader) security(request *Request, q *operationParts, op *openapi3.Operation) {
 	needs := r.doc.Security
 	if op.Security != nil {
@@ -185,7 +186,7 @@ func (r *openapiReader) security(request *Request, q *operationParts, op *openap
 	}
 }
 
-// list notes names of values, at most those of some operations.
+// list adds a note with the names of values, of a few operations at most.
 func (r *openapiReader) list(what string, notes []string) {
 	const most = 8
 	if n := len(notes); n > 0 {
@@ -197,7 +198,7 @@ func (r *openapiReader) list(what string, notes []string) {
 	}
 }
 
-// remarks notes what the user should look at.
+// remarks adds notes about what the user should check.
 func (r *openapiReader) remarks() {
 	if len(r.replaces) > 0 {
 		slices.Sort(r.replaces)

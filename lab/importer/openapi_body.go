@@ -26,7 +26,7 @@ func example(one any, several openapi3.Examples) (any, bool) {
 	return nil, false
 }
 
-// bodyWriters are the kinds of bodies that are made, the first ones first.
+// bodyWriters are the kinds of bodies that can be made, in order of preference.
 var bodyWriters = []struct {
 	is    func(kind string) bool
 	write func(kind string, m *openapi3.MediaType) (body string, lacks gaps, err error)
@@ -36,7 +36,8 @@ var bodyWriters = []struct {
 	{func(kind string) bool { return strings.HasPrefix(kind, "text/") || strings.Contains(kind, "xml") }, textBody},
 }
 
-// body sets the request's body, and returns which of its values the document does not have.
+// body sets the request's body, and returns the names of its values that the document does not
+// have.
 func (r *openapiReader) body(request *Request, op *openapi3.Operation) (lacks gaps, err error) {
 	if op.RequestBody == nil || op.RequestBody.Value == nil || len(op.RequestBody.Value.Content) == 0 {
 		return lacks, nil
@@ -67,7 +68,8 @@ func (r *openapiReader) body(request *Request, op *openapi3.Operation) (lacks ga
 	return lacks, fmt.Errorf("bodies of type %s are not made", strings.Join(kinds, ", "))
 }
 
-// mediaExample returns the value of a body.
+// mediaExample returns the value of a body: the document's example, or one made up from the
+// schema.
 func mediaExample(m *openapi3.MediaType) (v any, lacks gaps, err error) {
 	if v, ok := example(m.Example, m.Examples); ok {
 		return v, lacks, asWritten(v)
@@ -125,7 +127,7 @@ func formBody(_ string, m *openapi3.MediaType) (body string, lacks gaps, err err
 		pairs, err := formPairs(m.Encoding[name], name, object[name])
 		if err != nil && slices.Contains(lacks.made, name) && !isRequired(m.Schema, name) {
 			lacks.without = append(lacks.without, name)
-			continue // it was made up only to be sent
+			continue // it was made up, and need not be sent
 		}
 		if err != nil {
 			return "", gaps{}, fmt.Errorf("the field %s: %w", name, err)

@@ -11,15 +11,15 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// permits returns why a schema does not permit a value; empty: it does. It knows the keywords of
-// JSON Schema that OpenAPI 3.0 and 3.1 have, without formats.
+// permits returns the reason why a schema does not permit a value; empty: it does. It checks the
+// keywords of JSON Schema that OpenAPI 3.0 and 3.1 have, but no formats.
 func permits(s *openapi3.Schema, v any) (why string) {
-	const most = 100_000 // schemas that are looked at: they may contain one another
+	const most = 100_000 // schemas that are checked at most: they may contain one another
 	c := schemaCheck{left: most}
 	return c.permits(s, v, 0)
 }
 
-// schemaCheck looks at one value.
+// schemaCheck is the check of one value; left is the number of schemas that it may still look at.
 type schemaCheck struct{ left int }
 
 func (c *schemaCheck) permits(s *openapi3.Schema, v any, depth int) (why string) {
@@ -80,7 +80,7 @@ func jsonType(v any) string {
 	return "number"
 }
 
-// rational is a number exactly; nil: the value is none.
+// rational is the exact value of a number; nil: v is not a number, or is too long.
 func rational(v any) *big.Rat {
 	text := ""
 	switch v := v.(type) {
@@ -91,7 +91,7 @@ func rational(v any) *big.Rat {
 	default:
 		return nil
 	}
-	const longest = 100 // a number with a great exponent is not written out
+	const longest = 100 // a large exponent would take much memory
 	if i := strings.IndexAny(text, "eE"); len(text) > longest || i >= 0 && len(text)-i > 4 {
 		return nil
 	}
@@ -117,7 +117,7 @@ func permitsText(s *openapi3.Schema, v string) string {
 	if n < s.MinLength || s.MaxLength != nil && n > *s.MaxLength {
 		return fmt.Sprintf("its length is %d", n)
 	}
-	if ok, err := matchesPattern(s.Pattern, v); err == nil && !ok { // what cannot be read here is the service's to judge
+	if ok, err := matchesPattern(s.Pattern, v); err == nil && !ok { // a pattern that Go cannot read is left to the service
 		return fmt.Sprintf("it does not match %q", shortened(s.Pattern))
 	}
 	return ""

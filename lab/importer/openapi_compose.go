@@ -8,11 +8,11 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// maxAlternatives bounds the ways of reading a schema with oneOf and anyOf that are tried.
+// maxAlternatives limits the combinations of oneOf's and anyOf's members that are tried.
 const maxAlternatives = 16
 
-// alternatives returns the schemas without allOf, oneOf and anyOf that a schema stands for: all of
-// allOf, and one of each other list, the first ones first.
+// alternatives resolves allOf, oneOf and anyOf: each schema that it returns joins all members of
+// allOf with one member of each other list, the first members first.
 func (m *sampler) alternatives(s *openapi3.Schema, depth int) []*openapi3.Schema {
 	if m.left--; s == nil || depth > lastSampleDepth || m.left < leastSampleValues {
 		return nil
@@ -46,7 +46,8 @@ func (m *sampler) of(ref *openapi3.SchemaRef, depth int) []*openapi3.Schema {
 	return m.alternatives(ref.Value, depth+1)
 }
 
-// schemaProducts joins each of some schemas with each of others, and with a further one.
+// schemaProducts joins each of some schemas with each of others, and all with further unless that
+// is nil.
 func schemaProducts(some, others []*openapi3.Schema, further *openapi3.Schema) (out []*openapi3.Schema) {
 	for _, a := range some {
 		for _, b := range others {
@@ -63,8 +64,8 @@ func schemaProducts(some, others []*openapi3.Schema, further *openapi3.Schema) (
 	return out
 }
 
-// discriminated returns what the discriminator of a schema says of one of its alternatives; nil:
-// nothing.
+// discriminated returns the schema that requires the discriminator's value for one of the
+// alternatives; nil: it requires none.
 func discriminated(s *openapi3.Schema, ref *openapi3.SchemaRef) *openapi3.Schema {
 	if s.Discriminator == nil || s.Discriminator.PropertyName == "" || ref == nil || ref.Ref == "" {
 		return nil
@@ -78,20 +79,20 @@ func discriminated(s *openapi3.Schema, ref *openapi3.SchemaRef) *openapi3.Schema
 	}
 	if ref.Value != nil {
 		if p := ref.Value.Properties[s.Discriminator.PropertyName]; p != nil && p.Value != nil && (p.Value.Const != nil || len(p.Value.Enum) == 1) {
-			return nil // the alternative says so itself
+			return nil // the alternative requires its value itself
 		}
 	}
 	property := s.Discriminator.PropertyName
 	return &openapi3.Schema{Required: []string{property}, Properties: openapi3.Schemas{property: {Value: &openapi3.Schema{Enum: []any{name}}}}}
 }
 
-// joinedOf is a schema that permits what two permit.
+// joinedOf is a schema that permits, as far as one schema can say so, what both of two permit.
 func joinedOf(a, b *openapi3.Schema) *openapi3.Schema {
 	s := *a
 	s.Type = commonTypes(a.Type, b.Type)
 	s.Format = firstText(a.Format, b.Format)
 	if s.Pattern = firstText(a.Pattern, b.Pattern); a.Pattern != "" && b.Pattern != "" && a.Pattern != b.Pattern {
-		s.Pattern = b.Pattern // a value that suits the other as well is found out by its check
+		s.Pattern = b.Pattern // whether a value matches the other one too is checked afterwards
 	}
 	switch {
 	case len(a.Enum) > 0 && len(b.Enum) > 0:
@@ -173,7 +174,7 @@ func commonTypes(a, b *openapi3.Types) *openapi3.Types {
 		}
 	}
 	if len(out) == 0 {
-		return a // no value suits both, which their check says
+		return a // no value suits both: the check of the value reports it
 	}
 	return &out
 }

@@ -26,8 +26,8 @@ func FuzzOpenAPI(f *testing.F) {
 	})
 }
 
-// FuzzSampleText: a text that is made has a match of its pattern and its length, or there is a
-// reason.
+// FuzzSampleText: a text that is made matches its pattern and has a permitted length, or
+// sampleText returns a reason.
 func FuzzSampleText(f *testing.F) {
 	for _, c := range []string{`^[a-z]{3}$`, `(a|b)*c+d?`, `^\d{6,14}$`, `[^\x00-\x7f]`, `\bx\B`, `(?i)k`, `a{1000}`, `[\s\S]*`} {
 		f.Add(c, uint64(3), uint64(20), 1)

@@ -7,14 +7,14 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// numberBounds are those of a number.
+// numberBounds are the bounds that a schema sets for a number.
 type numberBounds struct {
 	low, high       *big.Rat // nil: none
 	aboveLow, under bool     // the bound itself is not permitted
 	step            *big.Rat // the number is a multiple; nil: any
 }
 
-// exactRat is a number as its decimal form, of which 0.1 is a tenth.
+// exactRat is the exact value of a number's decimal form: 0.1 is one tenth.
 func exactRat(f float64) *big.Rat {
 	r, ok := new(big.Rat).SetString(strconv.FormatFloat(f, 'g', -1, 64))
 	if !ok {
@@ -23,8 +23,8 @@ func exactRat(f float64) *big.Rat {
 	return r
 }
 
-// boundsOf reads the bounds of both versions: in 3.0 exclusiveMinimum says of minimum that it is
-// excluded, in 3.1 it is a bound of its own (JSON Schema 2020-12 validation, 6.2).
+// boundsOf reads the bounds of both versions: in OpenAPI 3.0 exclusiveMinimum is a flag that
+// excludes minimum itself, in 3.1 it is a bound of its own (JSON Schema 2020-12 validation, 6.2).
 func boundsOf(s *openapi3.Schema, integer bool) (b numberBounds) {
 	if s.Min != nil {
 		b.low, b.aboveLow = exactRat(*s.Min), s.ExclusiveMin.IsTrue()
@@ -61,8 +61,8 @@ func (b *numberBounds) permits(n *big.Rat) bool {
 	return b.step == nil || new(big.Rat).Quo(n, b.step).IsInt()
 }
 
-// numberOf returns the decimal form of a number that a schema permits: 1 if it can be, else one at
-// a bound; the nth are different.
+// numberOf returns the decimal form of a number that a schema permits: 1 if possible, else one at
+// a bound. Each nth gives a different number.
 func numberOf(s *openapi3.Schema, integer bool, nth int) (text, why string) {
 	b := boundsOf(s, integer)
 	step := b.step
@@ -71,7 +71,7 @@ func numberOf(s *openapi3.Schema, integer bool, nth int) (text, why string) {
 	}
 	type base struct {
 		from *big.Rat
-		sign int64 // towards which the next ones are
+		sign int64 // the direction of the next ones
 	}
 	bases := []base{{big.NewRat(1, 1), 1}, {step, 1}}
 	if b.low != nil {
@@ -92,7 +92,7 @@ func numberOf(s *openapi3.Schema, integer bool, nth int) (text, why string) {
 		}
 		break
 	}
-	if b.low != nil && b.high != nil { // a part of the way from one to the other
+	if b.low != nil && b.high != nil { // a fraction of the way from one bound to the other
 		part := new(big.Rat).Sub(b.high, b.low)
 		part.Quo(part, new(big.Rat).SetInt64(1<<min(1+nth, 60)))
 		if n := new(big.Rat).Add(b.low, part); b.permits(n) {
@@ -102,7 +102,7 @@ func numberOf(s *openapi3.Schema, integer bool, nth int) (text, why string) {
 	return "", "no number is within its bounds"
 }
 
-// multipleOf is the least multiple of a step from n on.
+// multipleOf is the least multiple of a step that is not below n.
 func multipleOf(n, step *big.Rat) *big.Rat {
 	q := new(big.Rat).Quo(n, step)
 	k := new(big.Int).Div(q.Num(), q.Denom()) // towards minus infinity

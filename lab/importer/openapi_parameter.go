@@ -10,7 +10,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// operationParts are what the parameters of an operation become.
+// operationParts are the parts of a request to which an operation's parameters are written.
 type operationParts struct {
 	path           string
 	query, cookies []string
@@ -18,7 +18,8 @@ type operationParts struct {
 	made           []string // names of parameters without an example
 }
 
-// operationParameters are those of an operation and of its path, each once.
+// operationParameters are the parameters of an operation and of its path; the operation's override
+// the path's.
 func operationParameters(item *openapi3.PathItem, op *openapi3.Operation) (out []*openapi3.Parameter) {
 	for _, ref := range slices.Concat(op.Parameters, item.Parameters) {
 		if ref == nil || ref.Value == nil {
@@ -35,7 +36,7 @@ func operationParameters(item *openapi3.PathItem, op *openapi3.Operation) (out [
 // describedFields are header fields that other parts of a document describe (OpenAPI 3.1, 4.8.12).
 var describedFields = []string{"accept", "content-type", "authorization"}
 
-// add adds a parameter, unless it is optional and the document says no value.
+// add adds a parameter, unless it is optional and the document has no value for it.
 func (q *operationParts) add(p *openapi3.Parameter) error {
 	if p.In == openapi3.ParameterInHeader && slices.Contains(describedFields, strings.ToLower(p.Name)) {
 		return nil

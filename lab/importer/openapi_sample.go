@@ -14,9 +14,9 @@ import (
 
 // Limits of made-up values.
 const (
-	maxSampleDepth    = 6    // from here on only what is required is made
-	lastSampleDepth   = 24   // nothing is
-	maxSampleValues   = 1000 // for a request: then only what is required is made
+	maxSampleDepth    = 6    // from this depth on, only required values are made
+	lastSampleDepth   = 24   // beyond this depth, none are
+	maxSampleValues   = 1000 // of a request: beyond it, only required values are made
 	maxSampleItems    = 1000 // of an array
 	leastSampleValues = -10 * maxSampleValues
 )
@@ -27,24 +27,24 @@ type gaps struct {
 	without []string // optional, and left out, since none was found
 }
 
-// sampler makes the values of a request by schema.
+// sampler makes the values of a request from its schemas.
 type sampler struct {
 	gaps
 	left  int                // number of values that it may still make
 	stack []*openapi3.Schema // those whose values are being made
-	nth   int                // the how-maniest value of its schema, in an array of different ones
-	lean  bool               // only what is required is made
+	nth   int                // number of the value among those of its schema, in an array whose items must differ
+	lean  bool               // only required values are made
 }
 
 func newSampler() *sampler { return &sampler{left: maxSampleValues} }
 
-// cannotMake is the error of a value that was not found.
+// cannotMake is the error for a value that was not found.
 func cannotMake(at, what string, args ...any) error {
 	return fmt.Errorf("no value was found for %s: %s", cmp.Or(at, "it"), fmt.Sprintf(what, args...))
 }
 
-// value returns a value of a schema: the document's, else one that is made up and that the schema
-// permits.
+// value returns a value of a schema: the document's, or else one that is made up and that the
+// schema permits.
 func (m *sampler) value(ref *openapi3.SchemaRef, at string, depth int) (any, error) {
 	if ref == nil || ref.Value == nil {
 		m.note(at)
@@ -72,7 +72,7 @@ func (m *sampler) value(ref *openapi3.SchemaRef, at string, depth int) (any, err
 		if v, again := m.oneOf(s, whole, at, depth); again == nil {
 			return v, nil
 		}
-		m.nth++ // another value may not be what is excluded
+		m.nth++ // another value may not be excluded
 		if v, again := m.oneOf(s, whole, at, depth); again == nil {
 			return v, nil
 		}
@@ -80,7 +80,8 @@ func (m *sampler) value(ref *openapi3.SchemaRef, at string, depth int) (any, err
 	return v, err
 }
 
-// oneOf returns a value of the first alternative of a schema that makes one which it permits.
+// oneOf returns a value that s permits, made from the first of its alternatives for which one is
+// found.
 func (m *sampler) oneOf(s *openapi3.Schema, whole []*openapi3.Schema, at string, depth int) (any, error) {
 	var first error
 	for _, each := range whole {
@@ -98,8 +99,8 @@ func (m *sampler) oneOf(s *openapi3.Schema, whole []*openapi3.Schema, at string,
 	return nil, cmp.Or(first, cannotMake(at, "its schema permits none"))
 }
 
-// given returns the value that the document has, if its schema permits that: a constant, an
-// example, a default or one of a list.
+// given returns the document's value if the schema permits it: a constant, an example, a default
+// or one of a list.
 func (m *sampler) given(s *openapi3.Schema) (any, bool) {
 	if s.Const != nil {
 		return s.Const, true
@@ -130,7 +131,7 @@ func (m *sampler) given(s *openapi3.Schema) (any, bool) {
 	return nil, len(s.Enum) > 0 && len(listed) == 0
 }
 
-// sendable is an example without the fields that only an answer has.
+// sendable is an example without the fields that only an answer has (readOnly).
 func sendable(s *openapi3.Schema, v any) any {
 	object, ok := v.(map[string]any)
 	if !ok {
@@ -145,7 +146,7 @@ func sendable(s *openapi3.Schema, v any) any {
 	return object
 }
 
-// note notes a value that is made up.
+// note records a value that is made up.
 func (m *sampler) note(at string) { m.made = append(m.made, cmp.Or(at, "the value")) }
 
 // make makes a value of a schema that is not composed of others.
@@ -259,8 +260,8 @@ func (m *sampler) object(s *openapi3.Schema, at string, depth int) (any, error) 
 	return out, nil
 }
 
-// furtherSchema is the schema of a property that an object does not name; nil: anything is
-// permitted.
+// furtherSchema is the schema for a property that an object's schema does not list; nil: anything
+// is permitted.
 func furtherSchema(s *openapi3.Schema, name string) *openapi3.SchemaRef {
 	for _, pattern := range slices.Sorted(maps.Keys(s.PatternProperties)) {
 		if ok, err := matchesPattern(pattern, name); ok && err == nil {
@@ -297,7 +298,7 @@ func (m *sampler) array(s *openapi3.Schema, at string, depth int) (any, error) {
 		if n < uint64(len(s.PrefixItems)) {
 			item = s.PrefixItems[n]
 		} else if item == nil && n >= s.MinItems {
-			break // of anything none is needed
+			break // no schema and no further member required
 		}
 		if s.UniqueItems {
 			m.nth = nth + int(n)

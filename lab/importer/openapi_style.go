@@ -13,8 +13,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// writtenParameter says how a value stands in a URL, a field or a form (OpenAPI 3.1, 4.8.12, style
-// values; RFC 6570).
+// writtenParameter is the way in which a value is written into a URL, a header field or a form
+// (OpenAPI 3.1, 4.8.12, style values; RFC 6570).
 type writtenParameter struct {
 	style   string
 	explode bool
@@ -36,8 +36,8 @@ func statedStyle(style, usual string, explode *bool) (string, bool) {
 // jsonMember is a name and a value of an object.
 type jsonMember struct{ name, value string }
 
-// flatValue returns the texts of a value: one, those of an array, or the members of an object. A
-// value within them has no form.
+// flatValue returns the texts of a value: one, those of an array, or the members of an object. An
+// array or an object within these is an error.
 func flatValue(v any) (one string, several []string, members []jsonMember, err error) {
 	scalar := func(v any) string {
 		switch v.(type) {
@@ -177,10 +177,10 @@ func plainText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// asWritten returns an error if a value has an integer that is not as the document has it: its
-// reader rounds numbers to float64, of which only those below 2^53 are exact.
+// asWritten returns an error if a value has an integer that may differ from the document's: the
+// document's parser rounds numbers to float64, in which only integers below 2^53 are exact.
 func asWritten(v any) error {
-	const least, most = 1 << 53, 1 << 64 // beyond 64 bits it is no identifier
+	const least, most = 1 << 53, 1 << 64 // a number beyond 64 bits is not an identifier
 	switch v := v.(type) {
 	case float64:
 		if size := math.Abs(v); size >= least && size <= most {
@@ -205,7 +205,7 @@ func asWritten(v any) error {
 // escapeStrict escapes all but unreserved characters (RFC 3986, 2.3).
 func escapeStrict(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// escapeReserved escapes what a query cannot have: reserved characters and escapes stay
+// escapeReserved escapes characters that a query cannot have; reserved characters and escapes stay
 // (allowReserved).
 func escapeReserved(s string) string {
 	var out strings.Builder
@@ -224,7 +224,7 @@ func escapeReserved(s string) string {
 
 func isHex(c byte) bool { return c >= '0' && c <= '9' || (c|0x20) >= 'a' && (c|0x20) <= 'f' }
 
-// cookieValue escapes what a cookie's value cannot have (RFC 6265, 4.1.1).
+// cookieValue escapes characters that a cookie's value cannot have (RFC 6265, 4.1.1).
 func cookieValue(s string) string {
 	var out strings.Builder
 	for i := 0; i < len(s); i++ {

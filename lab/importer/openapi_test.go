@@ -10,7 +10,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// openapiDocument is one of a version with one operation.
+// openapiDocument returns a document of a version with one operation.
 func openapiDocument(version, path, operation string) []byte {
 	return fmt.Appendf(nil, `{"openapi": %q, "info": {"title": "t", "version": "1"}, "servers": [{"url": "http://h"}], "components": {"schemas": {
 "Tree": {"type": "object", "required": ["size"], "properties": {"size": {"type": "integer", "minimum": 4}, "left": {"$ref": "#/components/schemas/Tree"}, "kids": {"type": "array", "items": {"$ref": "#/components/schemas/Tree"}}}},
@@ -106,8 +106,9 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// sampleSchemas are made values of and the values checked by another validator, in the versions
-// that have their keywords; a text that is wanted is a regular expression.
+// sampleSchemas are schemas of which values are made, in the versions that have their keywords;
+// another validator checks the values. want is a regular expression that the value must match or,
+// after !, a part of the reason why there is none.
 var sampleSchemas = []struct{ versions, schema, want string }{
 	{"3.0 3.1", `{"type": "integer", "minimum": 12, "multipleOf": 5}`, `^15$`},
 	{"3.0", `{"type": "integer", "minimum": 3, "exclusiveMinimum": true}`, `^4$`},
@@ -196,7 +197,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestOpenAPIBodies: a body that cannot be made is said, and so is what was made up.
+// TestOpenAPIBodies: a body that cannot be made is listed as left out, and a value that was made
+// up is noted.
 func TestOpenAPIBodies(t *testing.T) {
 	for content, want := range map[string]string{
 		`{"multipart/form-data": {"schema": {"type": "object"}}}`: "! its body: bodies of type multipart/form-data are not made",
@@ -223,7 +225,8 @@ func TestOpenAPIBodies(t *testing.T) {
 	}
 }
 
-// TestLeftOutProperties: an optional property of which no value is found is left out, and said.
+// TestLeftOutProperties: an optional property for which no value is found is left out, with a
+// note.
 func TestLeftOutProperties(t *testing.T) {
 	load, err := readOpenAPI(openapiDocument("3.1.0", "/", `{"responses": {}, "requestBody": {"content": {"application/json": {"schema": {"type": "object", "properties": {
 "a": {"type": "integer"}, "b": {"type": "string", "pattern": "^(?=x)y"}, "c": {"type": "object", "properties": {"d": {"type": "integer", "minimum": 2, "maximum": 1}}}, "e": {"type": "array", "items": {"type": "string", "pattern": "^(?=x)y"}}}}}}}}`))

@@ -15,8 +15,8 @@ import (
 // maxText bounds the length of a text that is made up.
 const maxText = 32 << 10
 
-// sampleText makes a text that a schema permits: of its format, pattern and length. The nth are
-// different.
+// sampleText makes a text that a schema permits, by its format, pattern and length. Each nth gives
+// a different text.
 func sampleText(s *openapi3.Schema, nth int) (text, why string) {
 	least, most := s.MinLength, uint64(maxText)
 	if s.MaxLength != nil {
@@ -54,7 +54,7 @@ func sampleText(s *openapi3.Schema, nth int) (text, why string) {
 	return text, ""
 }
 
-// anotherText is the nth text of a format.
+// anotherText returns the nth text of a format; text is the first.
 func anotherText(format, text string, nth int) string {
 	if nth == 0 || text == "" {
 		return text
@@ -88,7 +88,7 @@ func twoDigits(n int) string { return strconv.Itoa(n/10) + strconv.Itoa(n%10) }
 // unicodeEscape matches an escape that Go writes in another way.
 var unicodeEscape = regexp.MustCompile(`\\u([0-9a-fA-F]{4})`)
 
-// ecma makes a regular expression of JSON Schema one of Go.
+// ecma translates a regular expression of JSON Schema into Go's syntax.
 func ecma(pattern string) string { return unicodeEscape.ReplaceAllString(pattern, `\x{$1}`) }
 
 // compiledPattern compiles a pattern, which is not anchored.
@@ -188,8 +188,8 @@ func (g *patternGenerator) write(re *syntax.Regexp) {
 	}
 }
 
-// oneOfClass returns a character of a class, which has pairs of bounds: a letter or digit if it can
-// be.
+// oneOfClass returns a character of a class, which is a list of pairs of bounds: a letter or digit
+// if possible.
 func oneOfClass(class []rune, shift int) rune {
 	for _, wanted := range [][2]rune{{'a', 'z'}, {'A', 'Z'}, {'0', '9'}, {'!', '~'}} {
 		var all []rune

@@ -20,7 +20,8 @@ import (
 	"dyno/lab/workload"
 )
 
-// commands are read by curl itself and by this package; SERVER is where curl sends them.
+// commands are run by curl itself and read by this package; SERVER is the address of the test's
+// server.
 var commands = []string{
 	// patterns
 	`curl -s 'http://SERVER/list?tag\[\]=a&tag\[\]=b' 'http://SERVER/set\{a\}'`,
@@ -31,7 +32,7 @@ var commands = []string{
 	`curl -s 'http://SERVER/empty/[]' 'http://SERVER/[7-7]' 'http://SERVER/[1- 2]'`,
 	`curl -s 'http://SERVER/[3-1]'`, `curl -s 'http://SERVER/{'`, `curl -s 'http://SERVER/[1-5:9]'`, `curl -s 'http://SERVER/a]'`,
 	`curl -s http://SERVER/brace/{1..3} http://SERVER/{p,q}`,
-	// what becomes of a URL
+	// how curl changes a URL
 	`curl -s http://SERVER/a/./b/../../c/.. 'http://SERVER/x/../../y/.'`,
 	`curl -s --path-as-is http://SERVER/a/../b 'http://SERVER/./c'`,
 	`curl -s 'http://SERVER?x=1' http://SERVER 'http://SERVER/q?' 'http://SERVER/f#part' 'SERVER/bare' 'HTTP://SERVER/capitals' 'http:///SERVER/three'`,
@@ -69,8 +70,8 @@ type seen struct {
 	Header               map[string]string
 }
 
-// TestAsCurlDoes runs each command with the curl of this machine: its requests are those of the
-// scenario, or at least one is listed as left out.
+// TestAsCurlDoes runs each command with the curl of this machine: its requests must equal those of
+// the scenario. If there are none, something must be listed as left out.
 func TestAsCurlDoes(t *testing.T) {
 	program, err := exec.LookPath("curl")
 	if err != nil {
@@ -127,8 +128,7 @@ var escape = regexp.MustCompile(`%[0-9a-f]{2}`)
 // capitals writes escapes in capitals (RFC 3986, 2.1).
 func capitals(target string) string { return escape.ReplaceAllStringFunc(target, strings.ToUpper) }
 
-// curls removes the fields that curl sends unless the user says otherwise, and what differs between
-// its versions.
+// curls removes the fields that curl adds by default, and differences between its versions.
 func curls(fields map[string]string, got []seen, i int) map[string]string {
 	out := maps.Clone(fields)
 	for name, value := range map[string]string{"User-Agent": "curl/", "Accept": "*/*"} {
@@ -142,7 +142,7 @@ func curls(fields map[string]string, got []seen, i int) map[string]string {
 	return out
 }
 
-// fieldsOf joins the values of fields, without those of the connection.
+// fieldsOf joins the values of each field, without Content-Length and Expect.
 func fieldsOf(h http.Header) map[string]string {
 	out := map[string]string{}
 	for name, values := range h {
@@ -153,7 +153,7 @@ func fieldsOf(h http.Header) map[string]string {
 	return out
 }
 
-// imported returns the requests of the scenario that a command becomes, in their order.
+// imported returns the requests of the scenario that is made from a command, in their order.
 func imported(t *testing.T, command, folder string) (out []seen, left []Omission) {
 	t.Helper()
 	form, err := FormOf("curl", "", nil)

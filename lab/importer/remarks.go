@@ -24,7 +24,7 @@ func (c *conversion) table() []byte {
 	return out.Bytes()
 }
 
-// remark notes what happened to header fields and secrets.
+// remark adds notes about header fields and secrets.
 func (c *conversion) remark() {
 	if len(c.odd) > 0 {
 		c.note("header fields that only browsers need were dropped: %s", strings.Join(c.odd, ", "))

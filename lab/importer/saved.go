@@ -9,26 +9,26 @@ import (
 	"dyno/lab/workload"
 )
 
-// Flow is what a request has besides as one step among others, which follow one another.
+// Flow is what a request has in addition as a step of a flow.
 type Flow struct {
 	Think time.Duration // pause before it, after the answer to the request before
 	Save  []Save
 	Check workload.Check
 }
 
-// Save is a value of a request's answer that later requests contain, as Mark(Name): exactly one
-// source is set.
+// Save is a value of a request's answer that later requests contain, as markOf(Name). Exactly one
+// source is set in From.
 type Save struct {
 	Name  string
 	From  workload.Save
-	Value string // that the file has
+	Value string // the value in the file
 }
 
 // markOf stands in URLs, header fields and bodies for a value that an earlier request saved. It has
 // no character that any of them would escape.
 func markOf(name string) string { return "__saved." + name + "__" }
 
-// marksIn lists the values among some that a text has marks of.
+// marksIn lists those of the saved values whose marks a text contains.
 func marksIn(saved []Save, text string) (out []Save) {
 	if !strings.Contains(text, "__saved.") {
 		return nil
@@ -41,12 +41,12 @@ func marksIn(saved []Save, text string) (out []Save) {
 	return out
 }
 
-// reservedNames are names that placeholders of other values have.
+// reservedNames are the names of other placeholders.
 var reservedNames = []string{"id", "run", "key", "n", "scratch", "session", "offer"}
 
-// Keep adds a value to those that a request saves, unless the request has the same already, and
-// returns its mark. The value is named after its field; one whose name says little has that of the
-// request's path before it.
+// Keep adds a value to those that a request saves, unless the request saves the same already, and
+// returns its mark. The value is named after its field; before a common name such as id stands the
+// last segment of the request's path.
 func (l *Load) Keep(request int, s Save, field string) string {
 	r := &l.Requests[request]
 	for _, have := range r.Flow.Save {
@@ -89,8 +89,8 @@ func nameWord(s string) string {
 	return strings.Trim(s[:min(len(s), 40)], "_")
 }
 
-// jsonPath is the path of a field in a JSON answer as a scenario writes it; false: it cannot. A
-// number is the index of an array, of which the first member alone can be named, as *.
+// jsonPath is the path of a field in a JSON answer as a scenario writes it; false: it cannot be
+// written. A number is an index of an array. Only the first member can be written, as *.
 func jsonPath(names []string) (string, bool) {
 	out, stars := slices.Clone(names), 0
 	for i, n := range out {

@@ -27,7 +27,7 @@ var toolNames = map[string]string{"k6": "k6", "locust": "Locust"}
 const assumed = "http://127.0.0.1:8080"
 
 // Scenario returns a scenario that starts the tool with a number of users, and finds the highest
-// that keeps an objective.
+// number that meets an SLO.
 func (s Script) Scenario() ([]byte, error) {
 	u, err := url.Parse(cmp.Or(s.Target, assumed))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.User != nil {
@@ -76,7 +76,7 @@ func (s Script) Scenario() ([]byte, error) {
 	return text, nil
 }
 
-// note says what the tool does with the target.
+// note states what the tool does with the target.
 func (s Script) note() string {
 	switch {
 	case s.Tool == "locust":

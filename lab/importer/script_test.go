@@ -49,8 +49,8 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// FuzzScript: whatever a script is called, the scenario is one that the parser accepts, and the
-// tool receives that name.
+// FuzzScript: whatever a script is called, the parser accepts the scenario, and the tool receives
+// that name.
 func FuzzScript(f *testing.F) {
 	f.Add("a b.js", "http://127.0.0.1:8080")
 	f.Add("\x80", "")

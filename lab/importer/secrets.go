@@ -15,9 +15,9 @@ var (
 	secretField = regexp.MustCompile(`(?i)^(x-|proxy-)?auth|authorization|cookie|token|secret|passw|session|signature|credential|api-?key|access-?key|private-?key`)
 	// secretParameter matches parameters of a query.
 	secretParameter = regexp.MustCompile(`(?i)token|secret|passw|signature|^sig$|^auth|session|credential|api[-_]?key|access[-_]?key|^key$|jwt`)
-	// secretInBody matches a body that seems to hold one: a field of JSON or of a form.
+	// secretInBody matches a body that seems to hold a secret, in a field of JSON or of a form.
 	secretInBody = regexp.MustCompile(`(?i)(^|[&"'\s])[\w-]*(passw(or)?d|passphrase|secret|token|api_?key)[\w-]*["']?\s*[:=]`)
-	// savedInBody matches a field whose value an earlier answer had.
+	// savedInBody matches a field whose value is a mark of a saved one.
 	savedInBody = regexp.MustCompile(`[\w-]+["']?\s*[:=]\s*["']?__saved\.`)
 )
 
@@ -33,7 +33,7 @@ func secret(f Field) bool {
 type vault struct {
 	keep   bool
 	values map[string]string // column -> secret
-	left   []string          // names of what was left out, each once
+	left   []string          // names of the secrets that were left out, each once
 }
 
 // put stores a secret and returns the template in its place; empty: it is left out.

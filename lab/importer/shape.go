@@ -14,8 +14,8 @@ import (
 	"dyno/lab/workload"
 )
 
-// maxApart is the number of different requests from which on those that differ by numbers and
-// identities alone become one kind, with rows.
+// maxApart is the largest number of different requests that stay separate kinds. If there are
+// more, those that differ only by identities in their URLs become one kind with rows.
 const maxApart = 50
 
 // merge joins equal items and adds their weights.
@@ -33,7 +33,7 @@ func merge(items []item) (out []item) {
 	return out
 }
 
-// bodies puts the bodies of requests that are the same otherwise into a corpus, if they are many.
+// bodies puts the bodies of many requests that differ only by them into a corpus.
 func (c *conversion) bodies(items []item) ([]item, []byte) {
 	first := items[0]
 	for _, i := range items {
@@ -45,7 +45,7 @@ func (c *conversion) bodies(items []item) ([]item, []byte) {
 		return items, nil
 	}
 	var out bytes.Buffer
-	for _, r := range c.load.Requests { // each as often as it occurs, and as it is: a corpus has no templates
+	for _, r := range c.load.Requests { // each as often as it occurs, and unescaped, since a corpus has no templates
 		body := r.Body
 		if compact := new(bytes.Buffer); json.Compact(compact, []byte(body)) == nil {
 			body = compact.String()
@@ -64,8 +64,8 @@ func (c *conversion) bodies(items []item) ([]item, []byte) {
 // UUID, or hexadecimal digits.
 var identity = regexp.MustCompile(`^(?:[0-9]+|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|[0-9a-fA-F]*[0-9][0-9a-fA-F]*[a-fA-F][0-9a-fA-F]{6,})$`)
 
-// collapse joins the items that differ by identities in their URL alone, and puts those into
-// columns of the rows.
+// collapse joins the items that differ only by identities in their URLs, and puts the identities
+// into columns of the rows.
 func (c *conversion) collapse(items []item) []item {
 	if len(items) <= maxApart || c.Rows == "" {
 		return items
@@ -123,7 +123,7 @@ func (c *conversion) collapse(items []item) []item {
 	return out
 }
 
-// cut splits a path with its query at its identities: it has one part more than values.
+// cut splits a path with its query at its identities: there is one part more than values.
 func cut(path string) (parts, values []string) {
 	if strings.Contains(path, "$") { // a placeholder, or an escaped one
 		return []string{path}, nil
@@ -142,7 +142,7 @@ func cut(path string) (parts, values []string) {
 	return append(parts, path[min(from, len(path)):]), values
 }
 
-// limit keeps the heaviest kinds of requests.
+// limit keeps the maxClasses kinds of request with the largest weights.
 func (c *conversion) limit(items []item) []item {
 	if len(items) <= maxClasses {
 		return items
@@ -153,7 +153,7 @@ func (c *conversion) limit(items []item) []item {
 	return order[:maxClasses]
 }
 
-// requests names the items. The names are unique.
+// requests turns the items into requests with unique names.
 func requests(items []item) []workload.Request {
 	var out []workload.Request
 	seen := map[string]bool{}

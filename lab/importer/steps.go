@@ -22,11 +22,11 @@ const (
 	maxThinking = 10 * time.Second
 )
 
-// marked reports whether a text may have marks of saved values.
+// marked reports whether a text has the beginning of a mark of a saved value.
 func marked(text string) bool { return strings.Contains(text, "__saved.") }
 
-// unmark prepares the requests for a mix, in which no value passes from one to the next: they are
-// sent with the values that the file has.
+// unmark prepares the requests for a mix, in which no value passes from one to the next: it
+// replaces marks by the values that the file has.
 func (c *conversion) unmark() {
 	var known []string
 	for _, s := range c.saved {
@@ -50,8 +50,8 @@ func (c *conversion) unmark() {
 	}
 }
 
-// inTurn makes requests the steps of a flow. A request whose values no step before it saves is left
-// out.
+// inTurn turns requests into the steps of a flow. It leaves out a request that needs a value that
+// no step before it saves.
 func (c *conversion) inTurn(items []item) (out []item) {
 	all, over := c.saved, 0
 	var have []Save
@@ -84,7 +84,7 @@ func (c *conversion) inTurn(items []item) (out []item) {
 	return out
 }
 
-// used writes the placeholders of saved values, and drops the values that no step uses.
+// used replaces marks by the placeholders of saved values, and drops the values that no step uses.
 func (c *conversion) used(items []item, all []Save) {
 	var marks, texts []string
 	for _, s := range all {
@@ -112,12 +112,13 @@ func (c *conversion) used(items []item, all []Save) {
 	}
 }
 
-// pauses shortens the pauses of a flow to what a scenario that looks for a capacity may have.
+// pauses shortens the pauses of a flow to the most that a scenario may have that searches for a
+// capacity.
 func (c *conversion) pauses(items []item) {
 	if len(items) == 0 {
 		return
 	}
-	items[0].flow.Think = 0 // it is between two steps
+	items[0].flow.Think = 0 // a pause is between two steps
 	sum := time.Duration(0)
 	for _, i := range items {
 		sum += i.flow.Think
@@ -132,7 +133,7 @@ func (c *conversion) pauses(items []item) {
 	c.note("pauses of %v in all were shortened to %v, the most with which a capacity is looked for; for real ones write mode: load with a schedule", sum, maxThinking)
 }
 
-// steps completes the kinds of request of a flow, of which each is one step.
+// steps turns the kinds of request of a flow into its steps, one each.
 func steps(items []item, kinds []workload.Request) (out []workload.Step) {
 	for n, i := range items {
 		step := workload.Step{Request: kinds[n], Think: i.flow.Think}

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// readVegeta reads targets of vegeta in both of its forms: http, which has the method and URL on a
-// line, then header fields and @FILE of the body, and json, which has an object a line. open reads
-// the files of bodies.
+// readVegeta reads targets of vegeta in both of its formats: http, with the method and URL on a
+// line, then header fields and @FILE of the body; and json, with an object on each line. open
+// reads the files of bodies.
 func readVegeta(text []byte, open Opener) (*Load, error) {
 	s := strings.TrimPrefix(string(text), "\ufeff")
 	load := &Load{}

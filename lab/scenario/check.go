@@ -6,13 +6,13 @@ import (
 )
 
 // checker finds faults that a schema cannot express. It asks the document whether a field exists,
-// and the decoded scenario for its value: a field of the wrong type exists, and the schema
-// reports its type.
+// and the decoded scenario for its value. A field of the wrong type exists too; the schema reports
+// its type.
 type checker struct {
 	*document.Document
 	s         *Scenario
 	load      *Fields // the fields of load, as the file has them
-	decodeErr error   // the schema reports the same fault in better words
+	decodeErr error   // reported only if nothing else is: the schema describes the same fault better
 }
 
 // decode fills in the scenario, as far as the types allow.
@@ -46,7 +46,7 @@ func (c *checker) check() {
 func (c *checker) counted() bool    { return c.s.Load.Traits().Axis != workload.AxisRate }
 func (c *checker) ofSessions() bool { return c.s.Load.Traits().Axis == workload.AxisSessions }
 
-// needed checks that the fields are there that the mode needs.
+// needed checks that the fields that the mode needs exist.
 func (c *checker) needed() {
 	of, p := c.mode(), document.At("mode")
 	if !c.Has(p) && c.Has(document.At("variants")) {

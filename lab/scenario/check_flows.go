@@ -16,8 +16,8 @@ import (
 // savedName is the form of a saved value's name.
 var savedName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
-// mostThinking bounds the pauses of a flow where slices of some seconds look for a capacity: each
-// lasts twice as long as the pauses, so that all steps are under load.
+// mostThinking limits the sum of a flow's pauses in modes that search for a capacity with slices
+// of some seconds: a slice lasts twice as long as the pauses, so that all steps are under load.
 const mostThinking = 10 * time.Second
 
 // flows checks a load of several requests, one after the other.
@@ -82,7 +82,7 @@ func (c *checker) step(p document.Path, s *workload.Step) {
 	}
 }
 
-// hasSteps reports whether the load is of requests that follow one another.
+// hasSteps reports whether the load is a flow of steps.
 func (c *checker) hasSteps() bool { return c.s.Load.Traits().Has("steps") }
 
 // beforeSaved returns a URL up to its first placeholder.
@@ -96,7 +96,7 @@ func taken(name string) bool {
 	return name == workload.Count || name == workload.Scratch || workload.LoadPlaceholder(name) && !workload.SessionPlaceholder(name)
 }
 
-// flowTexts checks the placeholders of steps: a value can be used after the step that saved it.
+// flowTexts checks the placeholders of steps: a step may use the values that earlier steps save.
 func (c *checker) flowTexts(p document.Path, running scope) {
 	l := &c.s.Load
 	for i := range l.Steps {

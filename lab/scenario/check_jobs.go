@@ -66,8 +66,8 @@ func (c *checker) jobVariant(p document.Path) {
 	}
 }
 
-// concurrency checks the fields of measure that only jobs by concurrency have, and those that
-// they lack.
+// concurrency checks the fields of measure that only jobs by concurrency or sessions have, and
+// those that they lack.
 func (c *checker) concurrency(p document.Path) {
 	m := &c.s.Measure
 	if c.ofSessions() {
@@ -97,5 +97,5 @@ func (c *checker) concurrency(p document.Path) {
 	}
 }
 
-// nowhere reports whether a sweep has no concurrency for a variant.
+// nowhere reports whether a sweep has no concurrency at which to run a variant.
 func (c *checker) nowhere(v Variant) bool { return len(c.s.ConcurrencyOf(v)) == 0 }

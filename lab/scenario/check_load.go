@@ -130,7 +130,7 @@ func (c *checker) address(p document.Path, s string) {
 	}
 }
 
-// withScheme says how to write HOST:PORT/PATH as a URL; empty: it is something else.
+// withScheme suggests a URL for a text HOST:PORT/PATH; empty: s is another kind of text.
 func withScheme(s string) string {
 	if u, err := url.Parse("http://" + s); err != nil || u.Port() == "" || strings.Contains(s, "://") {
 		return ""
@@ -210,8 +210,8 @@ func (c *checker) receipts(p document.Path) {
 	}
 }
 
-// scheduleFields are the fields of each kind of schedule; a seed is valid with all of them,
-// because keys use it, too.
+// scheduleFields are the fields of each kind of schedule. A seed is valid with every kind, because
+// the drawing of keys uses it too.
 var scheduleFields = map[string][]string{
 	workload.Poisson: {"rate"}, workload.Constant: {"rate"}, workload.Stepwise: {"stages"}, workload.Ramp: {"from", "to"}, workload.File: {"file"}, workload.Closed: {},
 }

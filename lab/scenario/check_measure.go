@@ -58,7 +58,7 @@ func (c *checker) per(p document.Path) {
 	c.FaultAt(p.To("per"), "unknown axis %q; %s", document.Clip(per), document.DidYouMean(per, names))
 }
 
-// mostPer returns the largest factor of the rates.
+// mostPer returns the largest factor by which a variant scales the rates.
 func (c *checker) mostPer() float64 {
 	most := 1.0
 	for _, v := range c.s.Variants {
@@ -67,7 +67,7 @@ func (c *checker) mostPer() float64 {
 	return most
 }
 
-// ramp checks the rising rate under the mode and, for jobs, their arguments.
+// ramp checks whether the mode has a rising rate, its bounds and, for jobs, their arguments.
 func (c *checker) ramp(p document.Path, most float64) {
 	r := c.s.Measure.Ramp
 	p = p.To("ramp")

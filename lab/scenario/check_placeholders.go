@@ -17,7 +17,7 @@ type scope struct {
 	owners []string // NAME in ${NAME.FIELD}
 	plain  []string // names without a field
 	load   bool     // placeholders of the load are valid
-	head   bool     // it is a URL or a header of requests, which ${id} cannot change
+	head   bool     // it is a URL or a header of requests, in which ${id} is not valid
 }
 
 // placeholders checks every text of the scenario that is expanded.
@@ -116,8 +116,8 @@ func (c *checker) loadTexts(before, running scope) {
 	}
 }
 
-// loadURL checks a URL of the load. Load is sent to one host, which is known before; and calls over
-// connections that stay open share the whole URL.
+// loadURL checks the placeholders of a load's URL. Its host must be known before the load starts;
+// calls that share a connection also share the whole URL.
 func (c *checker) loadURL(p document.Path, text string, in scope) {
 	c.text(p, text, in)
 	tokens, err := workload.Tokens(text)

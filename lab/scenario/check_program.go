@@ -64,8 +64,8 @@ func (c *checker) variants() {
 	c.onlyOne(nil, "variants", "sweep")
 }
 
-// sharedRows checks that variants at one address take as many rows per request: what was sent to it
-// is counted in requests.
+// sharedRows checks that variants at one address take the same number of rows per request: the lab
+// counts what it sent to an address in requests.
 func (c *checker) sharedRows() {
 	rows := map[string]int{} // address -> rows in a request of its first variant
 	for i, v := range c.s.Variants {
@@ -81,7 +81,7 @@ func (c *checker) sharedRows() {
 	}
 }
 
-// beside checks the variant that another is compared with.
+// beside checks the name of the variant that v is compared with.
 func (c *checker) beside(p document.Path, v Variant) {
 	switch {
 	case !c.Has(p):

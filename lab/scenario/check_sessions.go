@@ -75,8 +75,8 @@ func (c *checker) script(p document.Path) {
 	}
 }
 
-// pattern checks a regular expression, whose first group holds what is looked for if there is an
-// example of that.
+// pattern checks a regular expression. If there is an example, the expression must have a group,
+// whose match is the value.
 func (c *checker) pattern(p document.Path, text, example string) {
 	if text == "" {
 		return

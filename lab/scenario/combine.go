@@ -7,17 +7,17 @@ import (
 	"dyno/lab/workload"
 )
 
-// maxVariants bounds the variants of a sweep: at some seconds per run, more would take a night.
+// maxVariants limits the variants of a sweep: at some seconds per run, more would take hours.
 const maxVariants = 256
 
 // combinations returns the values of every variant, by axis; the last axis changes fastest. It
-// stops when there are too many.
+// stops if there are more than maxVariants or too many excluded ones: ok is false then.
 func (s *Sweep) combinations() (all [][]string, ok bool) {
 	var walk func(chosen []string) bool
 	visited := 0
 	walk = func(chosen []string) bool {
 		if len(chosen) == len(s.Axes) {
-			// Excluded combinations count, too: this bounds the work for a malicious file.
+			// Excluded combinations count too, which limits the work for a malicious file.
 			const maxVisited = 100 * maxVariants
 			if visited++; visited > maxVisited {
 				return false

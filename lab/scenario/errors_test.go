@@ -14,8 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestErrors holds what is said about every broken scenario in testdata/errors against its golden
-// file.
+// TestErrors compares the errors of every broken scenario in testdata/errors with its golden file.
 func TestErrors(t *testing.T) {
 	files, err := filepath.Glob("testdata/errors/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -48,7 +47,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestPositions holds that each error stands where its line and column say, in order, once.
+// TestPositions checks that errors are in the order of the file, and that their positions lie
+// within it.
 func TestPositions(t *testing.T) {
 	files, _ := filepath.Glob("testdata/errors/*.yaml")
 	for _, file := range files {
@@ -61,7 +61,7 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// checkErrors holds what is true of the error of any broken file.
+// checkErrors checks what must hold for the errors of any broken file.
 func checkErrors(t *testing.T, text []byte, err error) {
 	t.Helper()
 	var list document.Errors

@@ -16,7 +16,7 @@ type File struct {
 }
 
 // Fields are the fields of load in a file. Method and Body are those of the only kind of request
-// or, where there are classes, of those that leave them out.
+// or, if there are classes, of the classes that leave them out.
 type Fields struct {
 	workload.Load `yaml:",inline"`
 	Method        string        `yaml:"method,omitempty"`
@@ -24,13 +24,13 @@ type Fields struct {
 	Sessions      Numbers       `yaml:"sessions,omitempty"`
 }
 
-// Search is the word for the highest number that meets the SLO.
+// Search is the text that stands for the highest number that meets the SLO.
 const Search = "search"
 
 // Numbers is a number, a list of numbers, or Search, which gives none.
 type Numbers []int
 
-// UnmarshalYAML reads one of the forms.
+// UnmarshalYAML reads any of these forms.
 func (n *Numbers) UnmarshalYAML(node *yaml.Node) error {
 	*n = nil
 	switch {

@@ -10,7 +10,8 @@ import (
 	"dyno/lab/scenario/document"
 )
 
-// FuzzParse holds that any file gives a whole scenario or errors that lie within it.
+// FuzzParse checks that any file gives a valid scenario, or errors whose positions lie within the
+// file.
 func FuzzParse(f *testing.F) {
 	f.Add(Starter())
 	for _, pattern := range []string{"testdata/*.yaml", "testdata/errors/*.yaml", "../../scenarios/*.yaml"} {

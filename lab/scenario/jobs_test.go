@@ -37,7 +37,8 @@ measure: {concurrency: [1, 2, 3]}
 	}
 }
 
-// Jobs that are compared may choose their own concurrency, and each may name what it is beside.
+// Jobs that are compared may choose their own concurrency, and each may name the variant that it
+// is compared with.
 func TestJobsThatAreCompared(t *testing.T) {
 	const text = `
 name: x

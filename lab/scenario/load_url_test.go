@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// What a URL of the load cannot hold is a fault with its place, before anything runs.
+// A placeholder that a URL of the load cannot have is reported with its position, before anything
+// runs.
 func TestPlaceholdersInLoadURLs(t *testing.T) {
 	for load, want := range map[string]string{
 		`{url: "http://h/${row.x}?q=${key}${random:4}", keys: {count: 3}, feeder: {file: f.csv}}`: "",

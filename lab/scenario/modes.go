@@ -2,7 +2,8 @@ package scenario
 
 import "dyno/lab/record"
 
-// modeTraits is what a mode takes from a scenario: checks ask it, so that another mode is a row.
+// modeTraits are what a mode needs and permits in a scenario. Checks ask them and not the mode, so
+// that a new mode is a row in modes.
 type modeTraits struct {
 	once     bool // one load, with a schedule and numbers of connections of its own
 	listed   bool // runs at each of the rates or numbers that measure lists

@@ -58,8 +58,8 @@ func TestParseEveryField(t *testing.T) {
 	}
 }
 
-// TestDefaults holds that what a file leaves out stays zero, and that its mode follows from what it
-// has.
+// TestDefaults checks that fields that a file leaves out stay zero, and that its mode follows from
+// the others.
 func TestDefaults(t *testing.T) {
 	const head = "name: x\ntarget: {build: ./x}\n"
 	for _, c := range []struct{ text, mode string }{
@@ -133,7 +133,7 @@ func TestStarter(t *testing.T) {
 	}
 }
 
-// TestScenarios reads every scenario of the repository and finds what it names.
+// TestScenarios reads every scenario of the repository and checks its name and its schema's path.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("../../scenarios/*.yaml")
 	beside, err2 := filepath.Glob("../../scenarios/peers/*.yaml")

@@ -1,8 +1,8 @@
-// Package scenario is what a scenario file says: what to start, how to drive it and what to find
-// out, variant by variant. The file is YAML with a published JSON Schema (schema.json). Parse
-// decodes it and checks what a schema cannot express, such as fields that exclude each other and
-// placeholders that are not filled in; Write writes one. Its load is what package workload
-// describes.
+// Package scenario describes what a scenario file contains: what to start, how to drive it and
+// what to find out, variant by variant. The file is YAML with a published JSON Schema
+// (schema.json). Parse decodes it and checks what a schema cannot express, such as fields that
+// exclude each other and unknown placeholders; Write writes one. Package workload describes its
+// load.
 //
 // It is not for carrying a scenario out: it starts no process, and opens no file but the scenario
 // itself. It starts no goroutines.
@@ -65,13 +65,15 @@ type Ready struct {
 	// {"listen":"127.0.0.1:41234"}; its fields become placeholders.
 	Line bool   `yaml:"line,omitempty"`
 	URL  string `yaml:"url,omitempty"` // awaits a status below 400 from this URL; after the line if both are set
-	// Port, of a program that prints no ready line, awaits that it listens at this TCP port, or at
-	// any if 0: ${NAME.listen} is the address, and ${NAME.debug} one that serves net/http/pprof.
+	// Port is for a program that prints no ready line: the lab waits until the program listens on
+	// this TCP port, or on any if 0. ${NAME.listen} is the address, and ${NAME.debug} one that serves
+	// net/http/pprof.
 	Port    *int          `yaml:"port,omitempty"`
 	Timeout time.Duration `yaml:"timeout,omitempty"` // default 30 s, without building
 }
 
-// AwaitLine reports whether the ready line is awaited.
+// AwaitLine reports whether the lab awaits the ready line or, with Port, an open port in its
+// place.
 func (r Ready) AwaitLine() bool { return r.Line || r.URL == "" || r.Port != nil }
 
 // Target is the measured service: a program to start, or a service that already runs (URL alone).
@@ -86,12 +88,12 @@ type Target struct {
 type Dependency struct {
 	Name    string `yaml:"name,omitempty"` // ${NAME.FIELD} is a field of its ready line
 	Process `yaml:",inline"`
-	// Shared starts it once for all variants that take turns and for all runs of jobs, such as a
-	// database that all of them use; otherwise each variant or run has its own.
+	// Shared means that it starts once for all variants that take turns and for all runs of jobs,
+	// such as a database that all of them use; otherwise each variant or run has its own.
 	Shared bool `yaml:"shared,omitempty"`
 }
 
-// Request is one HTTP request of the setup, or Repeat requests: those are sent over several
+// Request is one HTTP request of the setup, or Repeat requests: the lab sends these over several
 // connections, in no order, with ${n} from 0 to Repeat-1 in url and body.
 type Request struct {
 	Method  string            `yaml:"method,omitempty"` // default: POST with a body, GET without
@@ -116,10 +118,10 @@ type Variant struct {
 	Args    []string          `yaml:"args,omitempty"` // appended to the target's; with Build or Command: instead of them
 	Env     map[string]string `yaml:"env,omitempty"`  // added to the target's
 	Dir     string            `yaml:"-"`              // working directory instead of the target's; empty: the target's
-	// Undo are arguments that, appended to the last variant's, undo this variant's change: a
-	// thorough ladder leaves each step out once.
+	// Undo are arguments that undo this variant's change if they are appended to the last variant's:
+	// a thorough ladder leaves each step out once.
 	Undo []string `yaml:"undo,omitempty"`
-	// Beside names the variant that this one is compared with, in mode compare; empty: the first.
+	// Reference names the variant that this one is compared with, in mode compare; empty: the first.
 	Reference string `yaml:"beside,omitempty"`
 	// Setup and Load replace the scenario's for this variant, if its interface differs; see
 	// Scenario.SetupOf and Scenario.LoadOf.
@@ -156,7 +158,7 @@ type Measure struct {
 	Rates   []float64 `yaml:"rates,omitempty"`    // per second: mode sweep runs every variant at each
 	Ramp    *Rise     `yaml:"ramp,omitempty"`     // mode sweep: one more run of every variant, with a rising rate
 	Per     string    `yaml:"per,omitempty"`      // an axis of the sweep: Rates and Ramp are per unit of its value
-	// Jobs by concurrency: start (0: 1) and end (0: MaxConcurrency) of a search, and the
+	// Jobs by concurrency: start (0: 1) and end (0: capacity.MaxConcurrency) of a search, and the
 	// concurrencies of a sweep. In other modes Concurrency lists those that are tried, instead of a
 	// search.
 	StartConcurrency int   `yaml:"start_concurrency,omitempty"`

@@ -61,8 +61,8 @@ func resolved(s, r rule) rule {
 	return r
 }
 
-// TestEveryFieldIsDescribed holds that every field has a description and, unless its values are
-// listed, an example to show when it is wrong.
+// TestEveryFieldIsDescribed checks that every field has a description and, unless its values are
+// listed, an example, which errors quote.
 func TestEveryFieldIsDescribed(t *testing.T) {
 	s := schemaOf(t)
 	var walk func(where string, v any)
@@ -97,7 +97,7 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 	walk("", s)
 }
 
-// TestExamplesFollowTheirRules holds every example of a named rule against it.
+// TestExamplesFollowTheirRules validates every example of a named rule by that rule.
 func TestExamplesFollowTheirRules(t *testing.T) {
 	s := schemaOf(t)
 	for name := range ruleAt(s, "#/$defs") {
@@ -117,12 +117,12 @@ func TestExamplesFollowTheirRules(t *testing.T) {
 	}
 }
 
-// TestSchemaCoversTheStructs holds that schema and structs have the same fields, all the way down:
-// the decoder would pass over a field that only the schema knows.
+// TestSchemaCoversTheStructs checks that schema and structs have the same fields at every level:
+// the decoder would ignore a field that only the schema has.
 func TestSchemaCoversTheStructs(t *testing.T) {
 	s := schemaOf(t)
 	root := fieldsOf(reflect.TypeFor[File]())
-	root["slo"] = nil // read by hand: text or a mapping
+	root["slo"] = nil // readSLO reads it: text or a mapping
 	compareFields(t, s, "scenario", s, root)
 }
 

@@ -9,7 +9,7 @@ import (
 	"dyno/lab/workload"
 )
 
-// none knows no placeholder.
+// none is a lookup that knows no placeholder.
 func none(string) (string, bool) { return "", false }
 
 func TestSweep(t *testing.T) {
@@ -94,7 +94,7 @@ func TestSweepHasAnEnd(t *testing.T) {
 	}
 }
 
-// list writes the YAML list of the numbers below n.
+// list writes a YAML list of n different numbers: 1, 11, 111 and so on.
 func list(n int) string {
 	var out []string
 	for i := range n {

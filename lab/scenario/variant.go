@@ -46,7 +46,8 @@ func (v Variant) Own() bool { return v.Build != "" || len(v.Command) > 0 || v.UR
 
 // TargetOf returns the target of a variant. A variant with its own program has only its own
 // arguments; any other has its arguments after the target's. In both cases its environment is
-// added to the target's. A variant with a URL is not started, and uses nothing of the target.
+// added to the target's. A variant with a URL is not started, and uses the target's fields only if
+// the URL is the target's.
 func (s *Scenario) TargetOf(v Variant) Target {
 	if v.URL != "" {
 		if v.URL == s.Target.URL {
@@ -136,7 +137,7 @@ func (s *Scenario) Resolve(name string) string {
 	return filepath.Join(s.Root, name)
 }
 
-// OneAddress reports whether every variant uses the same address, so that two cannot be up
+// OneAddress reports whether every variant uses the same address, so that two cannot run
 // concurrently.
 func (s *Scenario) OneAddress() bool {
 	return s.Target.URL == "" && !strings.Contains(s.Load.URL, "${")

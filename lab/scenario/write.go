@@ -18,16 +18,16 @@ const SchemaFile = "dyno.schema.json"
 // Modeline makes editors with the YAML language server complete and check a scenario.
 const Modeline = "# yaml-language-server: $schema=" + SchemaFile
 
-// Comments are what a written file says besides the scenario.
+// Comments are the comments of a written file.
 type Comments struct {
 	Modeline bool              // begin with Modeline
 	Top      []string          // above everything else, a line each
-	Above    map[string]string // by the field of the scenario above which it stands
+	Above    map[string]string // by the field of the scenario above which the comment stands
 	// Names is the order of header fields, variables and saved values; others follow by name.
 	Names []string
 }
 
-// Starting are the comments of a scenario to begin with, of mode capacity.
+// Starting returns the comments of a first scenario, of mode capacity.
 func Starting() Comments {
 	return Comments{Above: map[string]string{
 		"mode": "find the highest rate that meets the slo; dyno run and dyno capacity both take this file",
@@ -158,7 +158,7 @@ func byName(n *yaml.Node, names []string) {
 	}
 }
 
-// existing takes equals, which must be absent, from a test that a field exists.
+// existing removes equals from a test that a field exists: the file must not have both.
 func existing(test *yaml.Node) {
 	fields := map[string]int{}
 	for i := 0; i+1 < len(test.Content); i += 2 {
@@ -176,14 +176,14 @@ func plain(n *yaml.Node) {
 		n.SetString(strings.ToValidUTF8(string(b), "?"))
 	}
 	if strings.ContainsFunc(strings.ReplaceAll(n.Value, "\n", ""), unseen) {
-		n.Style = yaml.DoubleQuotedStyle // the one in which what shows the file may escape them
+		n.Style = yaml.DoubleQuotedStyle // the style that permits escapes
 	}
 }
 
 // oneLine makes a text a line of a comment.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unseen(r) || r == '\ufeff' || r == '\ufffe' || r == '\uffff' { // YAML has none of the last three
+		if unseen(r) || r == '\ufeff' || r == '\ufffe' || r == '\uffff' { // the last three are not valid in YAML
 			return ' '
 		}
 		return r

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestWrite holds that a written scenario reads as the same one: all of the repository's, what the
-// importers make, and those of the tests.
+// TestWrite checks that a written scenario reads as the same one: all of the repository's, those
+// that importers make, and those of the tests.
 func TestWrite(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"../../scenarios/*.yaml", "../../scenarios/*/*.yaml", "../importer/testdata/*/scenario.yaml", "testdata/*.yaml", "testdata/errors/*.yaml", "starter.yaml"} {

@@ -22,9 +22,9 @@ func LoadPlaceholder(name string) bool {
 	return SessionPlaceholder(name) || strings.HasPrefix(name, "row.") || strings.HasPrefix(name, "random:")
 }
 
-// Expand replaces ${NAME} by lookup's value for NAME, and $$ by $. A placeholder that belongs to
-// the load stays as it is, and so does a $$ before one, because the load's template parses them
-// next. An error names the placeholder that lookup does not know, or that has no end.
+// Expand replaces ${NAME} by lookup's value for NAME, and $$ by $. A placeholder of the load stays
+// as it is, and so does a $$ before one, because the load's template parses them next. An error
+// names a placeholder that lookup does not know, or that has no end.
 func Expand(s string, lookup func(name string) (value string, ok bool)) (string, error) {
 	tokens, err := Tokens(s)
 	if err != nil {
@@ -105,7 +105,7 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "..."
 }
 
-// Literal escapes a text that is no template.
+// Literal returns a template that expands to s.
 func Literal(s string) string {
 	if strings.Contains(s, "${") || strings.Contains(s, "$$") {
 		return strings.ReplaceAll(s, "$", "$$")

@@ -21,7 +21,7 @@ func TestExpand(t *testing.T) {
 		{in: "plain", want: "plain"},
 		{in: "http://${target.listen}/x", want: "http://127.0.0.1:80/x"},
 		{in: "${rate}${empty}${rate}", want: "55"},
-		{in: "${odd}", want: "${rate}$$"}, // what was filled in is not read again
+		{in: "${odd}", want: "${rate}$$"}, // inserted values are not expanded
 		{in: "costs $5 and $", want: "costs $5 and $"},
 		{in: "$$", want: "$"},
 		{in: "$$$$", want: "$$"},
@@ -49,7 +49,8 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// TestExpandEscapes holds that any text can be written: with every $ doubled, it expands to itself.
+// TestExpandEscapes checks that any text can be written: with every $ doubled, it expands to
+// itself.
 func TestExpandEscapes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.SampledFrom([]rune("$${}ab.:"))).Draw(t, "text")
@@ -60,8 +61,8 @@ func TestExpandEscapes(t *testing.T) {
 	})
 }
 
-// TestExpandKeepsTheLoads holds that what is left for the load is the same after a second
-// expansion.
+// TestExpandKeepsTheLoads checks that Expand leaves the load's placeholders, and a $$ before them,
+// as they are.
 func TestExpandKeepsTheLoads(t *testing.T) {
 	parts := rapid.SampledFrom([]string{"${id}", "${key}", "$${id}", "$${row.x}", "${random:9}", "text", "${known}", "{", "}", "$5"})
 	rapid.Check(t, func(t *rapid.T) {
@@ -77,8 +78,8 @@ func TestExpandKeepsTheLoads(t *testing.T) {
 	})
 }
 
-// FuzzExpand holds that expansion ends, and that what it accepts holds no placeholder that is
-// unknown.
+// FuzzExpand checks that expansion ends, and that placeholders replaced by nothing do not make a
+// text longer.
 func FuzzExpand(f *testing.F) {
 	f.Add("http://${target.listen}/${id}$$")
 	f.Add("$${random:5}")

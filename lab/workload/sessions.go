@@ -12,8 +12,8 @@ type Session struct {
 	Expect     Expect  `yaml:"expect,omitempty" json:"expect,omitzero"`
 }
 
-// Numbers lists the numbers of sessions that the load states; nil: the highest is searched for, or
-// it is no load of sessions.
+// Numbers lists the numbers of sessions that the load states; nil: the lab searches for the
+// highest, or the load is of another kind.
 func (l *Load) Numbers() []int {
 	if l.Sessions == nil {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What the size of a load is counted in.
+// Units in which the size of a load is counted.
 const (
 	AxisRate        = "rate"        // units per second
 	AxisConcurrency = "concurrency" // concurrent units
@@ -19,17 +19,17 @@ type Traits struct {
 	Sends   bool     // something is sent to the target; it does not drive itself
 	Splits  bool     // load agents can share it
 	Sockets bool     // it goes over WebSockets
-	HTTP2   bool     // it goes over HTTP/2, whatever the TLS settings say
-	JSON    bool     // bodies are JSON, whatever the headers say
-	// Probe is what shows, before the load, that the target can be reached: ProbeRequest,
+	HTTP2   bool     // it goes over HTTP/2, regardless of the TLS settings
+	JSON    bool     // bodies are JSON, regardless of the headers
+	// Probe is how the lab tests, before the load, that the target can be reached: ProbeRequest,
 	// ProbeConnection, or empty for a load that is not probed.
 	Probe string
 }
 
-// What probes a target that already runs.
+// Probes of a target that already runs.
 const (
 	ProbeRequest    = "request"    // the first request
-	ProbeConnection = "connection" // a connection alone: what follows may change something at the target
+	ProbeConnection = "connection" // a connection alone: a request may change something at the target
 )
 
 // Has reports whether a scenario file may set a field of the load.

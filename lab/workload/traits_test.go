@@ -2,7 +2,7 @@ package workload
 
 import "testing"
 
-// What kinds of load can do, where it depends on more than the kind.
+// Traits that depend on more than the kind of load.
 func TestTraits(t *testing.T) {
 	for name, c := range map[string]struct {
 		load       Load

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Walk returns the load with each text that the load fills in replaced by what f makes of it: URL,
-// headers, paths, bodies and messages. The texts have names for messages, and those of a step may
-// contain the values that steps before it saved.
+// Walk returns a copy of the load in which f has replaced each template: URL, headers, paths,
+// bodies and messages. f receives a name of the text, for messages, and the names of the values
+// that earlier steps save, which the texts of a step may contain.
 func (l Load) Walk(f func(name, text string, saved []string) (string, error)) (Load, error) {
 	w := walk{f: f}
 	w.text("url", &l.URL)
@@ -81,8 +81,8 @@ func (w *walk) session(s Session) *Session {
 	return &s
 }
 
-// PathOf returns the path and query of a URL as a template: what belongs to the load stays as it is
-// written, and the rest is escaped.
+// PathOf returns the path and query of a URL as a template: placeholders stay as they are, and the
+// rest of the path is escaped.
 func PathOf(u *url.URL) (string, error) {
 	tokens, err := Tokens(cmp.Or(u.RawPath, u.EscapedPath(), "/")) // RawPath is as written, Path without escapes
 	if err != nil {

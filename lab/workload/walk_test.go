@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// texts is a load with a * at the start of each text that is a template.
+// texts returns a load with a * at the start of each text that is a template.
 func texts() Load {
 	request := Request{Name: "a", Method: "PUT", Path: "*p", Headers: map[string]string{"A": "*1", "B": "*2"}, Body: Body{Text: "*b", Corpus: "c"}}
 	return Load{
@@ -22,7 +22,7 @@ func texts() Load {
 	}
 }
 
-// TestWalk: each template is replaced, once, and the load itself stays as it is.
+// TestWalk: Walk replaces each template once, and does not change the load itself.
 func TestWalk(t *testing.T) {
 	l := texts()
 	var names []string

@@ -3,7 +3,7 @@
 // drivers and load agents take it.
 //
 // It is not for reading or writing files (scenario), nor for sending anything (load). It imports
-// nothing of the house and starts no goroutines.
+// only the standard library and starts no goroutines.
 package workload
 
 import (
@@ -21,8 +21,8 @@ const (
 )
 
 // Load is a load. The zero value of every field is its documented default. URL, headers and bodies
-// are templates: besides ${target.FIELD} and ${COMPANION.FIELD} they may contain the placeholders
-// that change from request to request (see LoadPlaceholder).
+// are templates: besides ${target.FIELD} and ${NAME.FIELD}, of the dependency NAME, they may
+// contain the placeholders that change from request to request (see LoadPlaceholder).
 type Load struct {
 	Kind string `yaml:"kind,omitempty" json:"kind,omitempty"` // Requests (also when empty), Jobs, Sessions, Flows or GRPC
 	// URL is that of requests, or opens sessions. With ws and wss, requests are JSON-RPC calls over
@@ -145,9 +145,9 @@ type Program struct {
 	Args    []string `yaml:"args,omitempty" json:"args,omitempty"`
 }
 
-// DriverPlaceholders are the names without a field in the arguments of a load's driver, which
-// prints windows, as a job does: ${sessions}, ${rate} (of each, per second), ${duration} and
-// ${warmup} are those of the run.
+// DriverPlaceholders are the placeholders without a field in the arguments of a load's driver,
+// which prints windows as a job does: ${sessions}, ${rate} (per second, of each session),
+// ${duration} and ${warmup} of the run.
 func DriverPlaceholders() []string { return []string{"sessions", "rate", "duration", "warmup"} }
 
 // Feeder is the source of the rows for ${row.NAME}, used in turn: a file, or a program that runs
@@ -158,7 +158,7 @@ type Feeder struct {
 	Format  string  `yaml:"format,omitempty" json:"format,omitempty"` // csv (with a header line) | ndjson; default: by the file's extension
 }
 
-// String returns its first word for messages: the other words may be secrets.
+// String names the feeder in messages, without the program's arguments, which may be secrets.
 func (f *Feeder) String() string {
 	if len(f.Program.Command) > 0 {
 		return f.Program.Command[0]

@@ -18,9 +18,9 @@ import (
 // Defaults of Kubernetes (kubernetes.io, "Horizontal Pod Autoscaling" and the defaults of
 // kube-controller-manager's --horizontal-pod-autoscaler-... flags).
 const (
-	syncPeriod    = 15 * time.Second  // between two decisions; the metrics are as old
+	syncPeriod    = 15 * time.Second  // between two decisions; each uses the metric's mean over it
 	tolerance     = 0.1               // relative distance from the target within which nothing changes
-	stabilisation = 300 * time.Second // window whose highest recommendation scaling down follows
+	stabilisation = 300 * time.Second // scaling down goes to the highest recommendation of this window
 	podsPerPeriod = 4                 // most replicas added per period, unless doubling adds more
 )
 
@@ -65,7 +65,7 @@ func (c Curve) Highest() float64 {
 	return highest
 }
 
-// First is the time of the first second replica; false: never.
+// First is the time of the first decision for more than one replica; false: there is none.
 func (c Curve) First() (time.Duration, bool) {
 	for _, p := range c.Points {
 		if p.Replicas > 1 {
@@ -105,12 +105,12 @@ func Replay(signal string, target float64, readings []Reading) Curve {
 	return c
 }
 
-// stabilised limits the change that the formula wants.
+// stabilised limits the change of one decision, as Kubernetes does by default.
 func stabilised(current, want int, now time.Duration, recommended []Point) int {
 	if want > current {
 		return min(want, max(current+podsPerPeriod, 2*current))
 	}
-	// Before the recording there was one replica, which counts as the recommendation.
+	// Before the recording, the recommendation was one replica.
 	for _, p := range recommended {
 		if now-p.At <= stabilisation {
 			want = max(want, p.Replicas)

@@ -23,7 +23,7 @@ func TestDesired(t *testing.T) {
 		{3, 111, 100, 4},
 		{3, 91, 100, 3},
 		{10, 89, 100, 9},
-		{1, 0, 100, 1}, // never to none
+		{1, 0, 100, 1}, // one replica at least
 		{5, 900, 100, Most},
 		{2, 5, 0, 2}, // no target: no change
 	} {
@@ -80,7 +80,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// repeat is v n times, then last.
+// repeat returns v n times, then last.
 func repeat(v, n, last int) []int {
 	var out []int
 	for range n {

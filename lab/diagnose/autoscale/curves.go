@@ -29,8 +29,8 @@ func Depth(gauge string) bool {
 }
 
 // Curves replays an autoscaler on CPU and one on each gauge of a queue's age or depth, CPU first,
-// then by name. Cores is the number available to the process. A metric that was not recorded has no
-// curve.
+// then by name. cores is the number available to the process. A metric that was not recorded has
+// no curve.
 func Curves(r *record.Run, cores float64) []Curve {
 	var out []Curve
 	add := func(signal string, target float64, value func(record.Window) (float64, bool)) {
@@ -61,8 +61,10 @@ func Curves(r *record.Run, cores float64) []Curve {
 // lateShare is the shortest delay of CPU-based scaling that counts as late, as a share of a run.
 const lateShare = 0.5
 
-// Late returns the queue's curve with the most replicas that the CPU's curve lacks, or adds late in
-// a run of that length; missing 0: none.
+// Late compares the CPU's curve with those of the queues that ask for a second replica much
+// earlier than the CPU, or although it never does. It returns the one whose peak exceeds the CPU's
+// most, and by how many replicas (at least 1); missing is 0 if there is no such queue. length is
+// the run's.
 func Late(cpu Curve, queues []Curve, length time.Duration) (queue Curve, missing int) {
 	for _, q := range queues {
 		first, asked := q.First()
@@ -77,8 +79,8 @@ func Late(cpu Curve, queues []Curve, length time.Duration) (queue Curve, missing
 	return queue, missing
 }
 
-// target is the value that a replica's queue may reach: its bound in the SLO, or, for a depth
-// without one, the work that arrives in the longest acceptable wait (Little's law).
+// target is the value that a replica's queue may reach: its bound in the SLO, or else targetAge,
+// for a depth the work that arrives within targetAge (Little's law).
 func target(r *record.Run, gauge string) float64 {
 	if limit, ok := r.SLO.Gauges[gauge]; ok {
 		return limit

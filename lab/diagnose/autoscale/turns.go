@@ -2,9 +2,9 @@ package autoscale
 
 import "dyno/lab/record"
 
-// Missed returns the slices in which a variant missed the SLO, each as a run of one window: too
-// short for more than one decision. Like is a run of the variant's process, which has what slices
-// do not have.
+// Missed returns the slices in which a variant missed the SLO, each as a run of one window, which
+// is too short for more than one decision. like is a run of the variant: it supplies what slices
+// do not record, such as the machine.
 func Missed(e *record.Experiment, variant string, like *record.Run) []*record.Run {
 	var out []*record.Run
 	for _, s := range e.SlicesOf(record.SliceSLO, func(s *record.Slice) bool {

@@ -1,10 +1,10 @@
 // Package changes names the functions whose CPU time or allocations per request differ between two
 // variants, from a profile of each.
 //
-// A profile is a sample, so every difference has an interval: from the number of its samples, and
-// wider by a share of the cost for what differs between two processes of one program. The package
-// is not for whether a variant is faster (compare), nor for what bounds it
-// (diagnose). It starts no goroutines.
+// A profile is a sample, so every difference has an interval. Its width comes from the number of
+// samples, and from a share of the cost by which even two processes of one program differ. The
+// package is not for whether a variant is faster (compare), nor for what bounds it (diagnose). It
+// starts no goroutines.
 package changes
 
 import (
@@ -52,8 +52,8 @@ type Changes struct {
 }
 
 const (
-	// level is the probability with which all intervals of a resource hold together, as far as the
-	// number of samples goes.
+	// level is the simultaneous confidence level of all intervals of a resource, with regard to the
+	// number of samples.
 	level = 0.95
 	// cpuSlack and heapSlack widen an interval on each side, as shares of the function's cost: two
 	// processes of one program differ in their CPU time, and the requests during a heap profile are
@@ -67,9 +67,10 @@ const (
 	heapRate = 512 << 10
 	// cpuPeriod is the CPU time between two samples, by default, ns.
 	cpuPeriod = 10e6
-	// leastSamples bounds the number of samples from which a stack's value was estimated.
+	// leastSamples is the smallest number of samples that the variance of a stack's value is computed
+	// with.
 	leastSamples = 1
-	// samples is the sample type of a CPU profile that counts them.
+	// samples is the sample type of a CPU profile that counts the samples.
 	samples = "samples"
 )
 
@@ -93,7 +94,7 @@ func Of(e *record.Experiment, a, b string) *Changes {
 	return out
 }
 
-// profiled is the last run of a variant under profiles.
+// profiled returns the last run of a variant under profiles; nil: none.
 func profiled(e *record.Experiment, variant string) (run *record.Run) {
 	for _, r := range e.Runs {
 		if r.Spec.Role == record.RoleProfile && r.Spec.Variant == variant {
@@ -149,8 +150,8 @@ type cost struct {
 	stacks []record.Stack
 }
 
-// add divides the stacks among the functions of the program's own. unit is the cost of a request
-// per unit of a stack's value; samplesOf is the number of samples behind a stack.
+// add divides the stacks among the program's own functions. unit converts a stack's value to a
+// cost per request; samplesOf returns the number of samples of a stack.
 func (s *side) add(of []record.Stack, unit float64, samplesOf func(i int) float64) {
 	s.costs = map[string]*cost{}
 	for i, stack := range of {
@@ -185,8 +186,9 @@ func outside(frames []record.Frame) string {
 	return "(libraries, outside the program's own functions)"
 }
 
-// readCPU reads the shares of a CPU profile, of the CPU time per request that the turns measured:
-// both sides took turns, so that the machine's speed was the same for both.
+// readCPU divides the CPU time per request that the slices measured by the shares of the CPU
+// profile: the sides were measured in turns, so the machine's speed was the same for both. Without
+// slices, the CPU time is the profile's.
 func readCPU(e *record.Experiment, r *record.Run) (side, error) {
 	p, err := r.Profile(record.ProfileCPU, record.ValueCPU)
 	if err != nil {
@@ -263,7 +265,7 @@ func (r *Resource) compare(a, b side) {
 	r.Ratio = ratioOf(&a, &b)
 	names := maps.Clone(a.costs)
 	maps.Copy(names, b.costs)
-	// Bonferroni: all intervals together hold with probability level.
+	// Bonferroni correction: level is of all intervals together.
 	width := distuv.UnitNormal.Quantile(1 - (1-level)/2/float64(max(1, len(names))))
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		was, is := a.of(name), b.of(name)
@@ -309,11 +311,11 @@ func (s *side) of(name string) *cost {
 	return &cost{}
 }
 
-// deviation is the standard deviation of a function's cost: samples are counted events, and one
-// that was not seen may have been missed by chance.
+// deviation is the standard deviation of a function's cost, whose samples are counted events. A
+// function without samples may have been missed by chance: its deviation is one sample's cost.
 func (s *side) deviation(c *cost) float64 {
 	if c.value == 0 {
-		return s.total / max(1, s.samples) // the cost of one sample
+		return s.total / max(1, s.samples)
 	}
 	return math.Sqrt(c.square)
 }

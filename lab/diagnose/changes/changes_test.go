@@ -8,7 +8,7 @@ import (
 	"dyno/lab/record"
 )
 
-// stack makes a stack, the leaf first, in the program's own module.
+// stack makes a stack, the leaf first. Functions of package main are the program's own.
 func stack(value float64, functions ...string) record.Stack {
 	s := record.Stack{Value: value}
 	for i, f := range functions {
@@ -18,7 +18,8 @@ func stack(value float64, functions ...string) record.Stack {
 	return s
 }
 
-// pair is an experiment with a run of each side under profiles.
+// pair returns an experiment with a run under profiles for each side; side b takes twice the CPU
+// time per request.
 func pair(a, b []record.Stack) *record.Experiment {
 	e := &record.Experiment{}
 	for i, of := range [][]record.Stack{a, b} {
@@ -26,7 +27,7 @@ func pair(a, b []record.Stack) *record.Experiment {
 		r := &record.Run{Spec: record.RunSpec{Role: record.RoleProfile, Variant: variant}}
 		r.FixtureProfiles = []*record.Profile{{Type: record.ValueCPU, Seconds: 2, Requests: 1000, Stacks: of}}
 		e.Runs = append(e.Runs, r)
-		// Of 1000 requests in 0.1 s of CPU time: 100 us each.
+		// 1000 requests in 0.1 s of CPU time: 100 us each.
 		e.Slices = append(e.Slices, record.Slice{Kind: record.SliceWork, Role: record.RoleMeasure, Variant: variant, Served: 1000, TargetCPU: 0.1, Length: time.Second})
 	}
 	e.Slices[1].TargetCPU = 0.2

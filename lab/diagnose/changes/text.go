@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Lines state the changes, a line each: what a request costs on both sides, and the functions that
-// changed.
+// Lines states the changes, one line per function that changed; for a resource without one, a line
+// says so.
 func (c *Changes) Lines() (out []string) {
 	for _, r := range c.Resources {
 		if r.Unseen != "" {

@@ -8,8 +8,8 @@ import (
 	"dyno/lab/record"
 )
 
-// told is 41 windows, 4 s from the first to the last, between others that do not count. Each gauge
-// begins at its first figure and ends at its second.
+// told returns a run with 41 windows, 4 s from the first to the last, after two that do not count.
+// Each gauge begins at its first figure and ends at its second.
 func told(gauges map[string][2]float64) *record.Run {
 	const n = 41
 	r := &record.Run{Totals: record.Totals{ThroughputPerS: 500}}
@@ -47,7 +47,7 @@ func TestDatabases(t *testing.T) {
 		{"started anew meanwhile", map[string][2]float64{"db_open": {4, 4}, "db_in_use": {2, 2}, "db_acquires": {1000, 0}, "db_opened": {0, 0}},
 			[]Database{{"db", 4, 2, nan, nan, nan, nan, nan, nan, nan, nan, nan, nan}}},
 	} {
-		// NaN is no equal of itself; written down it is.
+		// NaN does not equal itself, but its text does.
 		if got, want := fmt.Sprintf("%+v", rounded(Databases(told(c.gauges)))), fmt.Sprintf("%+v", c.want); got != want {
 			t.Errorf("%s:\n%s, want\n%s", c.name, got, want)
 		}

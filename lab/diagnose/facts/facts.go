@@ -1,15 +1,15 @@
-// Package facts computes figures of single runs, so that verdicts, findings and reports that state
-// the same one never disagree: the throughput, the requests in flight, the available cores, gauges,
-// what grew over the run, the groups of pauses.
+// Package facts computes figures of single runs, so that verdicts, findings and reports state the
+// same ones: the throughput, the requests in flight, the available cores, gauges, what grew over
+// the run, the groups of pauses.
 //
 // It is not for judging them. It starts no goroutines.
 package facts
 
 import "dyno/lab/record"
 
-// InFlight is the mean number of requests in flight: the clients of a closed loop, or by Little's
-// law, also for sessions, which pause. A run without usable latency still shows how many of its
-// requests were unfinished.
+// InFlight is the mean number of requests in flight: in a closed loop its clients, and otherwise,
+// or if the clients are sessions, which pause, throughput times mean time (Little's law). Without
+// a usable latency, it is the mean backlog while profiles were taken.
 func InFlight(r *record.Run) float64 {
 	if r.Load.Model == "closed" && r.Axis() != record.AxisSessions {
 		return float64(r.Spec.Connections)
@@ -82,8 +82,8 @@ func Available(r *record.Run, procs int) float64 {
 	return max(least, cores)
 }
 
-// Procs is the target's GOMAXPROCS, as reported by its agent or the execution trace of a run under
-// profiles (nil: none); 0: unknown.
+// Procs is the target's GOMAXPROCS, as reported by its agent or by the execution trace of
+// profiled, a run under profiles (nil: none); 0: unknown.
 func Procs(r, profiled *record.Run) int {
 	if r.Target.Procs > 0 || profiled == nil {
 		return r.Target.Procs

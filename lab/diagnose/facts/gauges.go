@@ -10,7 +10,7 @@ import (
 // Gauge summarises one of the service's gauges over the measured time of a run.
 type Gauge struct {
 	Mean   float64
-	Growth float64       // from the first window to the last; NaN if it ever fell, since it is no sum then
+	Growth float64       // from the first window to the last; NaN if the gauge ever fell, since it is not a sum then
 	Over   time.Duration // time between those two windows
 }
 

@@ -9,11 +9,11 @@ import (
 
 // Mode is a group of the garbage collector's pauses.
 type Mode struct {
-	Ms    float64 // upper bound of its largest octave
+	Ms    float64 // upper bound of the octave with the most pauses
 	Count int64   // of the whole group
 }
 
-// leastMode is the smallest share of the pauses that forms a group: fewer are outliers.
+// leastMode is the smallest share of the pauses that counts as a group: fewer are outliers.
 const leastMode = 0.05
 
 // Modes reports whether a histogram has two separate modes. The pauses are counted by octave of
@@ -35,8 +35,7 @@ func Modes(pauses []record.PauseBucket) (short, long Mode, two bool) {
 	if valley < 0 {
 		return Mode{}, Mode{}, false
 	}
-	// The valley's own pauses count to the side that is nearer in height, which does not change the
-	// result.
+	// The valley's own pauses count as short ones.
 	short, long = group(octaves[:valley+1], first), group(octaves[valley+1:], first+valley+1)
 	all := float64(short.Count + long.Count)
 	return short, long, float64(short.Count) >= leastMode*all && float64(long.Count) >= leastMode*all

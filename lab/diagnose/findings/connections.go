@@ -9,8 +9,9 @@ import (
 	"dyno/lab/record"
 )
 
-// connections finds connections that are opened anew instead of reused: by their cost, by the
-// goroutines that net/http starts to dial, and by the gauges of a pool.
+// connections finds connections that the service opens anew instead of reusing them: by the CPU
+// time of opening them, by the goroutines that net/http starts to dial, and by the gauges of a
+// pool.
 func connections(l *figures) []Finding {
 	share, where := l.cpuWithin(func(s record.Stack) bool { return stacks.Dials.In(s.Frames) })
 	perRequest := l.dialsPerRequest()
@@ -46,8 +47,8 @@ func (l *figures) dialsPerRequest() float64 {
 	return float64(n) / l.trace.Requests
 }
 
-// statements finds statements that are prepared for every query: each takes a round trip and a
-// parse.
+// statements finds statements that are prepared for every query: preparing one costs a round trip
+// and a parse.
 func statements(l *figures) []Finding {
 	share, where := l.cpuWithin(func(s record.Stack) bool { return stacks.Prepares.In(s.Frames) })
 	of, seconds := l.waits(func(w record.Wait) bool { return stacks.Prepares.In(w.Stack) && stacks.InRequest(w.Stack) })

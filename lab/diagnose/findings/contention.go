@@ -85,9 +85,9 @@ func (f *Finding) heldBy(l *figures, of []record.Wait) {
 	}
 }
 
-// sides reports which goroutines wait for which, where both requests and other goroutines take
-// part: producers that overload the resource they share with their consumers, or consumers that
-// starve.
+// sides describes which goroutines mostly wait for which at a lock that both requests (producers)
+// and the service's other goroutines (consumers) use. It returns an empty text if only requests
+// use the lock, or if no direction has most of the waiting.
 func sides(of []record.Wait) string {
 	// [waiting][ending the wait]; 0: requests, 1: the service's other goroutines
 	var seconds [2][2]float64
@@ -107,7 +107,7 @@ func sides(of []record.Wait) string {
 	const most = 0.5
 	switch {
 	case all == 0 || seconds[0][1]+seconds[1][0]+seconds[1][1] == 0:
-		return "" // requests alone: nothing to separate
+		return "" // only requests use the lock
 	case seconds[1][0] > most*all:
 		return "Consumers starve: mostly the service's own goroutines wait for requests to release the lock."
 	case seconds[0][1] > most*all:

@@ -8,8 +8,8 @@ import (
 	"dyno/lab/record"
 )
 
-// hotPath names the service's own functions that spend a request's CPU time, directly or in what
-// they call.
+// hotPath names the service's own functions that spend a request's CPU time, directly or in the
+// library functions that they call.
 func hotPath(l *figures) []Finding {
 	if l.cpu == nil {
 		return nil
@@ -84,7 +84,7 @@ func syscalls(l *figures) []Finding {
 			}
 		}
 	}
-	// batched calls still have a cost
+	// Batching saves only a part of the calls' cost: the worth assumes half.
 	f := Finding{Kind: KindSyscalls, Sites: where, Profile: record.ProfileCPU, worth: share / 2, Removes: whatif.Removal{CPU: share, CPUOf: "in system calls"},
 		Text:     fmt.Sprintf("%s of the CPU time is spent in system calls%s", percent(share), in(where)),
 		Evidence: []Evidence{{"syscall_share", round(share), "of CPU time", "spent in the kernel on the service's behalf"}},
@@ -129,7 +129,7 @@ func misses(l *figures) []Finding {
 			continue
 		}
 		each := kind.rate(worst.System) / worst.Totals.ThroughputPerS
-		// an estimate: at most half of it can be saved
+		// The share is an estimate: the worth assumes that half of it can be saved.
 		out = append(out, Finding{Kind: kind.kind, worth: min(share, 1) / 2, Next: kind.next,
 			Removes: whatif.Removal{CPU: min(share, mostMissed), CPUOf: "spent waiting for memory, by an estimate"},
 			Text:    fmt.Sprintf("A request misses %s %s times; at %s ns each that would be %s of its CPU time.", kind.what, digits(each), digits(kind.cost*1e9), percent(min(share, 1))),

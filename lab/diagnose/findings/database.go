@@ -21,7 +21,8 @@ func Database(r *record.Run, d facts.Database) []Finding {
 	return out
 }
 
-// reported is the worst finding of its kind in the gauges of the runs that count.
+// reported applies find to all databases in the gauges of the counted runs, and returns the
+// finding with the highest worth, if there is one.
 func (l *figures) reported(find func(*record.Run, facts.Database) (Finding, bool)) []Finding {
 	var worst []Finding
 	for _, r := range l.counted {
@@ -38,7 +39,8 @@ func starved(r *record.Run, d facts.Database) (Finding, bool) {
 	return waitedFor(r, d.Name+"_wait_seconds", d.Waiting)
 }
 
-// waitedFor judges the number of requests that wait for a connection at any moment; NaN: unknown.
+// waitedFor finds a starved pool: one whose connections at least poolShare of the requests in
+// flight wait for. waiting is the mean number of waiting requests; NaN: unknown.
 func waitedFor(r *record.Run, gauge string, waiting float64) (Finding, bool) {
 	n := facts.InFlight(r)
 	if n <= 0 || !(waiting/n >= poolShare) {
@@ -52,12 +54,13 @@ func waitedFor(r *record.Run, gauge string, waiting float64) (Finding, bool) {
 		Next: "twice as many connections (" + poolSettings + ") and dyno compare: if the capacity does not rise, the other side is the limit, or connections are held too long"}, true
 }
 
-// waitsForPool is what requests no longer wait for with a pool that is large enough.
+// waitsForPool is the removal of all waits for a pool, as with a pool that is large enough. share
+// is the share of the requests' time that they take.
 func waitsForPool(share float64) whatif.Removal {
 	return whatif.Removal{Waits: []string{string(stacks.WaitPool)}, Time: min(share, 1)}
 }
 
-// poolSettings are the settings of the size of well-known pools.
+// poolSettings names the settings that limit the size of well-known pools.
 const poolSettings = "sql.DB.SetMaxOpenConns, pgxpool.Config.MaxConns, http.Transport.MaxConnsPerHost"
 
 func reopened(_ *record.Run, d facts.Database) (Finding, bool) {

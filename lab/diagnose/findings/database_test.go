@@ -7,7 +7,7 @@ import (
 	"dyno/lab/record"
 )
 
-// telling is a run of 5 s whose gauges grow by the given amount per second, from 1000.
+// telling returns a run of 5 s whose gauges start at 1000 and grow by the given amount per second.
 func telling(perSecond map[string]float64) *record.Run {
 	return series(50, func(i int) *record.Server {
 		gauges := map[string]float64{}
@@ -45,7 +45,7 @@ func TestDatabase(t *testing.T) {
 	})
 }
 
-// The report shows for a pool and its run the same findings as Find for a subject.
+// Database returns for a run the same findings as Find for a subject with that run.
 func TestDatabaseOfARun(t *testing.T) {
 	r := telling(map[string]float64{"db_open": 0, "db_in_use": 0, "db_wait_seconds": 4, "db_acquires": 1000, "db_opened": 500,
 		"db_statements": 1000, "db_prepares": 500, "db_deadlines": 0, "db_undated": 1000})

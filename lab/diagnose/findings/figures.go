@@ -11,11 +11,11 @@ import (
 	"dyno/lab/record"
 )
 
-// figures is a subject with the figures that several finders need, read once.
+// figures is a subject with the figures that several finders need, each read once.
 type figures struct {
 	Subject
-	counted []*record.Run   // valid runs, measured under the intended load
-	cpu     *record.Profile // without samples of profiling; nil: none, or too short
+	counted []*record.Run   // valid runs without an intervention
+	cpu     *record.Profile // without the samples of taking profiles; nil: no profile, or too few samples
 	classes map[stacks.Class]float64
 	trace   *record.Trace // nil: none
 	// requestTime is the goroutine-seconds that requests took while the trace ran; 0: no trace.
@@ -45,8 +45,9 @@ func readFigures(s Subject) *figures {
 	return l
 }
 
-// requestTime is the requests in flight times the trace's length. If that is unknown, as in a job,
-// it is the time of all goroutines that did not just wait for work.
+// requestTime is the requests in flight times the trace's length, in goroutine-seconds. If the
+// requests in flight are unknown, as in a job, it is the time of all goroutines except their
+// waiting for work.
 func requestTime(r *record.Run, t *record.Trace) float64 {
 	if n := facts.InFlight(r); n > 0 {
 		return n * t.Seconds
@@ -71,12 +72,12 @@ func (l *figures) requests(p *record.Profile) float64 {
 // cores is how many cores were available to the target in a run.
 func (l *figures) cores(r *record.Run) float64 { return facts.Available(r, facts.Procs(r, l.Profiled)) }
 
-// steady reports whether a run's load was constant and was carried.
+// steady reports whether a run's load was constant and the target kept up with it.
 func steady(r *record.Run) bool {
 	return r.Spec.RampTo == 0 && (r.Load.Model == "closed" || r.Totals.ThroughputPerS >= keptUp*r.Totals.OfferedPerS)
 }
 
-// cpuWithin is the share of the CPU below the matching functions, with their places.
+// cpuWithin returns the share of the CPU time in the matching stacks, and their places.
 func (l *figures) cpuWithin(match func(record.Stack) bool) (share float64, where []stacks.Site) {
 	if l.cpu == nil {
 		return 0, nil
@@ -108,8 +109,8 @@ func (l *figures) waits(match func(record.Wait) bool) (of []record.Wait, seconds
 	return of, seconds
 }
 
-// pair returns a profile that was taken before the load and its like that was taken after; false:
-// one is missing.
+// pair returns the profiles of these two kinds, taken before and after the load; false: one is
+// missing.
 func (l *figures) pair(kindBefore, kindAfter, value string) (before, after *record.Profile, ok bool) {
 	if l.Profiled == nil {
 		return nil, nil, false
@@ -145,7 +146,7 @@ func (l *figures) list(kind, function string, flags string) string {
 	return "go tool pprof " + flags + "-list '" + regexp.QuoteMeta(function) + "' " + l.file(kind)
 }
 
-// mean is the mean wait.
+// mean returns the mean duration of the waits.
 func mean(of []record.Wait) time.Duration {
 	seconds, n := 0.0, int64(0)
 	for _, w := range of {

@@ -8,13 +8,13 @@ import (
 	"dyno/lab/record"
 )
 
-// expectation is the expected finding of one kind.
+// expectation is a subject and the finding of one kind that Find must return or must not return.
 type expectation struct {
 	name     string
 	kind     string
 	subject  func(t *testing.T) Subject
 	fires    bool
-	place    string             // the first
+	place    string             // function of the first site
 	evidence map[string]float64 // within 2%
 	words    []string
 }

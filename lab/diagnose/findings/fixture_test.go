@@ -13,7 +13,7 @@ import (
 )
 
 // These functions build subjects from stacks written as text: the leaf first, "<" before each
-// caller. A function of the service's own is in a file with its package's name.
+// caller. Functions of package main have a file and a line: they are the service's own.
 
 func frames(stack string) []record.Frame {
 	var out []record.Frame
@@ -29,10 +29,11 @@ func frames(stack string) []record.Frame {
 
 const handler = " < main.handle < net/http.HandlerFunc.ServeHTTP < net/http.serverHandler.ServeHTTP < net/http.(*conn).serve"
 
-// stacks is the content of a profile: for each stack, a value for each sample type.
+// stacksOf is the content of a profile: for each stack, a value for each sample type.
 type stacksOf map[string][]int64
 
-// take writes a profile into the run's folder, in the agent's format.
+// take writes a profile of two seconds and 2,000 requests into the run's folder, in the agent's
+// format.
 func take(t *testing.T, r *record.Run, kind string, types []string, of stacksOf) {
 	t.Helper()
 	p := &profile.Profile{}
@@ -70,7 +71,7 @@ func take(t *testing.T, r *record.Run, kind string, types []string, of stacksOf)
 // second of CPU time, in the unit of a CPU profile.
 const second = int64(time.Second)
 
-// profiled is a closed loop of 10 clients at 1,000 requests/s, two seconds of which were profiled.
+// profiled returns a run of a closed loop of 10 clients at 1,000 requests/s.
 func profiled(t *testing.T) *record.Run {
 	t.Helper()
 	return &record.Run{Dir: t.TempDir(), Spec: record.RunSpec{Role: record.RoleProfile, Connections: 10},
@@ -84,10 +85,10 @@ func withCPU(t *testing.T, of stacksOf) Subject {
 	return Subject{Profiled: r}
 }
 
-// sampled is n seconds of CPU time in a stack.
+// sampled returns the values of n seconds of CPU time: samples at 100 Hz, and ns.
 func sampled(n float64) []int64 { return []int64{int64(n * 100), int64(n * float64(second))} }
 
-// traced is a trace of one second.
+// traced returns a subject whose profiled run has a trace of one second with these waits.
 func traced(t *testing.T, waits ...record.Wait) Subject {
 	t.Helper()
 	r := profiled(t)
@@ -95,7 +96,8 @@ func traced(t *testing.T, waits ...record.Wait) Subject {
 	return Subject{Profiled: r}
 }
 
-// wait is a wait of the given goroutine-seconds in 1,000 parts, each ended by wokenBy.
+// wait returns 1,000 waits at one stack, which take the given goroutine-seconds together and are
+// ended at the stack wokenBy.
 func wait(reason, stack string, seconds float64, wokenBy string) record.Wait {
 	w := record.Wait{Reason: reason, Stack: frames(stack), Seconds: seconds, Count: 1000}
 	w.Entry = w.Stack[len(w.Stack)-1]
@@ -105,7 +107,7 @@ func wait(reason, stack string, seconds float64, wokenBy string) record.Wait {
 	return w
 }
 
-// series is n windows, measured, as of a run of n*100 ms that completes 100 requests in each.
+// series returns a run of n measured windows of 100 ms with 100 completed requests each.
 func series(n int, server func(i int) *record.Server) *record.Run {
 	r := &record.Run{Spec: record.RunSpec{Role: record.RoleMeasure}, Load: record.LoadInfo{Model: "open"},
 		Length: time.Duration(n) * record.WindowLength, Machine: record.Machine{Cores: 2},

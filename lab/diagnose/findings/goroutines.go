@@ -58,7 +58,7 @@ func goroutineLeak(l *figures) []Finding {
 			words = append(words, fmt.Sprintf("there were %.0f%s, then %.0f", g.From, in(stacks.Sites(of)), g.To))
 		}
 		f.Sites = stacks.Sites(all)
-		f.Text += " T" + strings.Join(words, "; ")[1:] + "." // as a sentence of its own
+		f.Text += " T" + strings.Join(words, "; ")[1:] + "." // words[0] begins with "there": here it begins a sentence
 		f.Evidence = append(f.Evidence, Evidence{"stack_growth", growing[0].By(), "goroutines", "with the same stack, between two profiles"})
 	}
 	return []Finding{f}
@@ -69,9 +69,10 @@ func leaks(g stacks.Growth) bool {
 	return g.By() >= leakGoroutines && g.By() >= leakGrowth*g.From && g.By() > 3*math.Sqrt(g.To+g.From)
 }
 
-// growingStacks returns the stacks that grew between the two profiles, the largest growth first,
-// without those that grew little in comparison. Unless handlers is set, goroutines that handle a
-// request are left out: their number at one point at a moment is chance.
+// growingStacks returns the stacks whose number of goroutines grew between the two profiles, the
+// largest growth first, without those that grew by less than leakBeside of the largest. Unless
+// handlers is set, it leaves out goroutines that handle a request: how many of them are at one
+// place at a given moment is chance.
 func (l *figures) growingStacks(handlers bool) []stacks.Growth {
 	before, after, ok := l.pair(record.ProfileGoroStart, record.ProfileGoroutine, record.ValueGoroutines)
 	if !ok {

@@ -97,7 +97,7 @@ func heapLeak(l *figures) []Finding {
 	return []Finding{f}
 }
 
-// path is the path of a profile if there is a profiled run.
+// path is the path of a profile, for a command; a pattern of it if no run was profiled.
 func (l *figures) path(kind string) string {
 	if l.Profiled == nil {
 		return "DIR/profiles/" + kind + ".pb.gz"
@@ -116,7 +116,8 @@ func (l *figures) growingSites() (where []stacks.Site, growth, before float64) {
 	return stacks.Grown(first.Stacks, last.Stacks), last.Total() - first.Total(), first.Total()
 }
 
-// gcPauses finds pauses that form two groups.
+// gcPauses finds garbage collection pauses whose lengths form two groups, if the longer ones may
+// affect the p99.
 func gcPauses(l *figures) []Finding {
 	pauses := map[float64]int64{}
 	p99 := 0.0

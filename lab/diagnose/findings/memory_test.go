@@ -12,8 +12,8 @@ var heapTypes = []string{record.ValueAllocObjects, record.ValueAllocBytes, recor
 
 const mib = 1 << 20
 
-// withHeap has a heap profile before and one after; values are allocated objects and bytes, live
-// objects and bytes.
+// withHeap adds heap profiles from before and after the load to a subject. The values are
+// allocated objects and bytes, live objects and bytes.
 func withHeap(t *testing.T, s Subject, before, after stacksOf) Subject {
 	t.Helper()
 	take(t, s.Profiled, record.ProfileHeapStart, heapTypes, before)
@@ -40,7 +40,8 @@ func TestAllocations(t *testing.T) {
 	})
 }
 
-// collected is a live heap that the collector sets every fourth window, with its ups and downs.
+// collected returns the live heap of each window: a value that changes every fourth window, as
+// after a collection, and fluctuates by 5% around mean (MiB).
 func collected(mean func(i int) float64) func(int) *record.Server {
 	return func(i int) *record.Server {
 		i -= i % 4

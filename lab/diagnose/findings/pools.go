@@ -40,7 +40,7 @@ func (l *figures) starvedByTrace(of []record.Wait, share float64) Finding {
 }
 
 // starvedByGauge reads gauges named ..._wait_seconds (or ..._wait_seconds_total): sums of time
-// waited, such as sql.DBStats.WaitDuration, whose growth per second is the number of waiting
+// waited, such as sql.DBStats.WaitDuration. Their growth per second is the mean number of waiting
 // requests.
 func (l *figures) starvedByGauge() []Finding {
 	var worst []Finding
@@ -58,8 +58,8 @@ func (l *figures) starvedByGauge() []Finding {
 	return worst
 }
 
-// deadlines finds requests that wait in such a call. Whether the request has a deadline is not
-// visible there; a gauge of the service may show it.
+// deadlines finds requests that wait in calls that take no context. A trace does not show whether
+// other calls have a deadline; a gauge of the service may.
 func deadlines(l *figures) []Finding {
 	var calls, instead []string
 	of, seconds := l.waits(func(w record.Wait) bool {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a finding costs is what an estimate reckons with.
+// Removes holds the cost that the finding reports: the estimates use it.
 func TestFindingsSayWhatTheyRemove(t *testing.T) {
 	f, ok := of(Find(withCPU(t, stacksOf{"encoding/json.Marshal < main.render" + handler: sampled(1.2), "main.other" + handler: sampled(2.8)})), KindHotPath)
 	if !ok || math.Abs(f.Removes.CPU-0.7) > 1e-6 || f.Removes.CPUOf == "" {

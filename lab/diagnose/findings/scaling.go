@@ -11,8 +11,8 @@ import (
 	"dyno/lab/record"
 )
 
-// autoscaler finds where a CPU-based autoscaler would be wrong: late or never if work ages while
-// the CPU is idle, and for nothing if the CPU is busy waiting.
+// autoscaler finds wrong decisions of an autoscaler that goes by CPU: it scales too late or never
+// if work ages while the CPU is idle, and needlessly if the CPU time is spent waiting.
 func autoscaler(l *figures) []Finding {
 	late, worst := Finding{}, 0
 	for _, r := range l.counted {
@@ -32,8 +32,9 @@ func autoscaler(l *figures) []Finding {
 	return l.forNothing()
 }
 
-// lateInTurns is the finding about slices that missed the SLO. A short slice may miss it because of
-// a neighbour, so most of them must agree: it takes the one in the middle by gap.
+// lateInTurns returns the finding of the slice with the (lower) median gap among those that missed
+// the SLO. Another process may make a single short slice miss it, so more than half of them must
+// have a gap.
 func (l *figures) lateInTurns() (Finding, int) {
 	like := slices.Concat(l.counted, []*record.Run{l.Profiled})[0]
 	if l.Experiment == nil || like == nil {
@@ -51,7 +52,8 @@ func (l *figures) lateInTurns() (Finding, int) {
 	return late[slices.Index(gaps, middle)], middle
 }
 
-// tooLate compares the curves of a run; gap is the number of replicas missing from the CPU's curve.
+// tooLate compares the replicas that the CPU asks for during a run with those that the gauges of
+// its queues ask for; gap is how many the CPU does not ask for, or asks for too late.
 func (l *figures) tooLate(r *record.Run) (f Finding, gap int) {
 	curves := autoscale.Curves(r, l.cores(r))
 	if len(curves) == 0 || curves[0].Signal != autoscale.CPU {
@@ -82,8 +84,8 @@ func lateFinding(r *record.Run, cpu, queue autoscale.Curve) Finding {
 		Next: fmt.Sprintf("scale on %s (a HorizontalPodAutoscaler with an external metric and target %s), after making sure that a second replica helps: both replicas may wait for the same resource", queue.Signal, digits(queue.Target))}
 }
 
-// missedAnyway is for services without a gauge of their queue: the SLO is missed although the CPU's
-// curve needs no replica.
+// missedAnyway is for services without a gauge of their queue: it finds an SLO that is missed
+// although the CPU asks for no further replica.
 func missedAnyway(r *record.Run, cpu autoscale.Curve) (Finding, int) {
 	for _, name := range []string{"p50", "p90", "p95", "p99", "p999", "max", "mean"} {
 		got, _ := r.SLO.Observed(r.Totals).At(name)
@@ -156,7 +158,7 @@ func connectionLimit(l *figures) []Finding {
 			if replicas == 1 {
 				words = fmt.Sprintf("One replica's pool may already open %s connections, more than the database's limit of %s (%s).", digits(size), digits(limit), by)
 			}
-			// above it, connections fail
+			// worth: above the limit, connecting fails
 			return []Finding{{Kind: KindConnectLimit, worth: 0.4, Text: words,
 				Evidence: []Evidence{{gauge, size, "connections", "that one replica's pool may open"},
 					{"replicas", float64(replicas), "replicas", "that an autoscaler would have started"},

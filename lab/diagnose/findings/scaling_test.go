@@ -39,7 +39,7 @@ func TestAutoscaler(t *testing.T) {
 			return others(r)
 		}
 	}
-	// A queue that grows old from the start, and a CPU that is busy only from some second on.
+	// The oldest work is 2 s old from the start, and the CPU is busy only after this many seconds.
 	later := func(seconds int) func(*testing.T) Subject {
 		return func(t *testing.T) Subject {
 			r := minute(0.2, func(int) map[string]float64 { return map[string]float64{"oldest_age_seconds": 2} })
@@ -51,8 +51,8 @@ func TestAutoscaler(t *testing.T) {
 	}
 	closed := minute(0.6, aging)
 	closed.Load.Model = "closed"
-	// Slices of 1 s in which the process used this share of a core, with these ages of its queue, of
-	// which all but the first missed the SLO.
+	// Slices of 1 s in which the process used cpu cores. ages are those of its oldest work, one per
+	// slice; all slices but the first missed the SLO.
 	inTurns := func(cpu float64, ages ...float64) func(*testing.T) Subject {
 		return func(t *testing.T) Subject {
 			e := &record.Experiment{SLO: record.SLO{Gauges: map[string]float64{"oldest_age_seconds": 0.5}}}

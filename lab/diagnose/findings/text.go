@@ -27,7 +27,7 @@ func percent(v float64) string {
 func digits(v float64) string { return strconv.FormatFloat(round(v), 'f', -1, 64) }
 
 func round(v float64) float64 {
-	out, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64) // it reads what it wrote
+	out, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64) // cannot fail: FormatFloat wrote the text
 	return out
 }
 

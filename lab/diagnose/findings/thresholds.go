@@ -4,11 +4,12 @@ import "time"
 
 // Thresholds above which a finding is reported. Shares of the CPU are of the service's own samples.
 const (
-	// leastSamples is how many samples a CPU profile needs, as CPU time at pprof's 100 Hz: a share
-	// of 10% then has an error of at most a third.
+	// leastSamples is how many samples a CPU profile needs, as CPU time at pprof's 100 Hz: the
+	// standard error of a share of 10% is then about a third of it.
 	leastSamples = 1 * time.Second
 
-	// of the CPU: without it the capacity rises by a ninth; below, a compiler flag gains as much
+	// hotShare is of the CPU time: without it a CPU-bound capacity would rise by a ninth. Less than
+	// that, a compiler flag gains too.
 	hotShare = 0.10
 	// allocShare is the share of the CPU in allocating and collecting: without allocations a
 	// CPU-bound capacity would rise by a ninth.
@@ -20,21 +21,22 @@ const (
 	limitShare = 0.50 // of the time: a job waits longer for it than for all other limits together
 	lockShare  = 0.05 // of the requests' time: visible in a p99 before it is visible in the mean
 	queueShare = 0.10 // of the requests' time
-	poolShare  = 0.10 // of the requests' time: a pool of sufficient size is hardly ever waited for
-	// of the CPU in locks, channels and the scheduler: diagnose's threshold for a spinning lock
+	poolShare  = 0.10 // of the requests' time: they hardly ever wait for a pool of sufficient size
+	// spinShare is of the CPU time, in locks, channels and the scheduler: diagnose's threshold for a
+	// spinning lock.
 	spinShare = 0.25
 	// syscallShare is half of diagnose's threshold for a service bound by system calls.
 	syscallShare = 0.20
-	// dialShare is of the CPU. A dial per request costs a cheap handler a third of its CPU; one per
-	// 100 requests is not visible.
+	// dialShare is of the CPU time. A dial per request takes a third of a cheap handler's CPU time;
+	// one per 100 requests is not visible.
 	dialShare      = 0.05
 	dialsPerTen    = 0.1 // dials per request: a working pool dials at its start and then hardly ever
 	handshakeShare = 0.05
 	prepareShare   = 0.05 // of the CPU, or of the requests' time: one extra round trip in twenty
-	// Of a pool reported by the service: a connection is opened once and used for minutes, a
-	// statement prepared once for each connection. Below these values a pool is too small to keep
-	// its connections or a cache too small for the texts; leastTold acquires or statements show
-	// that to within a few hundredths.
+	// These are of the acquires and statements that the service reports. A connection is normally
+	// opened once and used for minutes, and a statement prepared once per connection. Below these
+	// shares the pool keeps too few idle connections, or the statement cache is too small. leastTold
+	// acquires or statements give the share to within a few hundredths.
 	reuseShare    = 0.85
 	preparedShare = 0.92
 	leastTold     = 100
@@ -48,13 +50,15 @@ const (
 	// leakGoroutines; leakGrowth exceeds the fluctuation around a steady mean.
 	leakGoroutines = 20
 	leakGrowth     = 0.10
-	// of the largest growth: stacks that grew less grew with it, or are another problem
+	// leakBeside is of the largest growth: stacks that grew by less are effects of it, or another
+	// problem.
 	leakBeside = 0.10
 	// The live heap fluctuates by a cycle's garbage; a change above both of these within one run is
 	// growth.
 	leakBytes = 8 << 20
 	leakHeap  = 0.20
-	// of the arrival rate, as in a capacity search: a backlog also makes goroutines and heap grow
+	// keptUp is of the arrival rate, as in a capacity search: a backlog also makes goroutines and
+	// heap grow.
 	keptUp        = 0.98
 	pauseShare    = 0.05 // of the p99: the smallest length of the longer GC pauses that affects it
 	acceptNearly  = 0.8  // of the accept queue's limit
@@ -67,9 +71,10 @@ const (
 	missShare = 0.20 // of the CPU time
 	// mostMissed limits that estimate: something is computed between two misses.
 	mostMissed = 0.9
-	// of its cores: the autoscaler's target less its tolerance; above, the CPU may be the bottleneck
+	// idleCPU is of the target's cores: the autoscaler's target less its tolerance. Above it, the CPU
+	// may be the bottleneck.
 	idleCPU      = 0.72
-	leastMissed  = 2   // slices: one may have missed the SLO because of a neighbour
+	leastMissed  = 2   // slices: one may have missed the SLO because of another process
 	dbConnLimit  = 100 // default max_connections of PostgreSQL; MySQL's is 151
 	sqlDefaultBy = "PostgreSQL's default"
 )

@@ -10,7 +10,7 @@ import "slices"
 // Bottleneck is the bottleneck of a service: what limits its throughput.
 type Bottleneck string
 
-// Bounds.
+// Bottlenecks.
 const (
 	CPU     Bottleneck = "cpu"     // computing
 	GC      Bottleneck = "gc"      // allocating and collecting
@@ -24,7 +24,7 @@ const (
 	Unknown     Bottleneck = "unknown"
 )
 
-// Kinds of a bound in addition to those of waits (stacks.WaitKind).
+// Kinds of a bottleneck in addition to those of waits (stacks.WaitKind).
 const (
 	Accepted = "accept"  // a wait for a connection to be accepted
 	Refused  = "errors"  // unknown, because the target returns errors
@@ -34,32 +34,32 @@ const (
 	Spun     = "spin"    // a lock acquired so frequently that the CPU is spent acquiring it
 )
 
-// Rule is one line of the decision list: when all its conditions hold, Bound is the verdict.
+// Rule is one line of the decision list: if all its conditions hold, Bottleneck is the verdict.
 type Rule struct {
 	Bottleneck Bottleneck
 	Kind       string // more precise; empty: read from the evidence
 	When       []Condition
 }
 
-// Condition compares a signal with a threshold. A missing signal fulfils no condition.
+// Condition compares a signal with a threshold. It does not hold if the signal is missing.
 type Condition struct {
 	Signal    string
 	Below     bool // otherwise at or above
 	Threshold string
 }
 
-// All are tried in order; the first that holds gives the bound. The order matters: a generator
-// that is the limit makes every other figure meaningless; waiting clients make a busy lock look
-// like an idle CPU; only a service that uses all its CPU is bound by CPU, GC, lock spinning or
-// system calls. The verdict CPU requires a profile, and requests that do not wait: one goroutine
-// that serves them all may use most of the available CPU. Other processes are the verdict only
-// where the signals show no other cause.
+// All are tried in order; the first that holds gives the verdict. The order matters: if the
+// generator is the limit, every other figure is meaningless; goroutines that wait for a lock leave
+// the CPU idle; only a service that uses all its CPU is bound by CPU, GC, lock spinning or system
+// calls. The verdict CPU requires a profile, and requests that do not wait: one goroutine that
+// serves them all may use most of the available CPU. Other processes are the verdict only where
+// the signals show no other cause.
 //
-// Of programs that Go did not build, the one thread that runs their code comes first: others may
-// have CPU left. It counts only if it ran most of that time, rather than waited for a CPU. Where it
-// waited for much of it, several threads may have waited together, and been counted as one that is
-// always busy: then requests that wait for another process, and a throughput that still grows with
-// the clients, say otherwise.
+// For programs that Go did not build, the rules about the one thread that runs their code come
+// early, since such a program can be bound while CPU is left. The thread is the bottleneck only if
+// it mostly ran rather than waited for a CPU. If threads waited for a CPU much of the time,
+// several that waited simultaneously may look like one that is always busy. Then requests that
+// wait for another process, or a throughput that still rises with the clients, decide.
 var All = []Rule{
 	{Unknown, Refused, []Condition{at(Failing, ThresholdRefusing)}},
 	{Generator, "", []Condition{at(GeneratorBusy, ThresholdGeneratorBusy)}},
@@ -119,7 +119,7 @@ func (r Rule) Holds(s Signals, t Thresholds) bool {
 	return true
 }
 
-// Decide applies the rules. Also lists further bounds that reached their own threshold.
+// Decide applies the rules. also lists further bottlenecks of which a rule holds.
 func (t Thresholds) Decide(s Signals) (bound Bottleneck, rule *Rule, also []Bottleneck) {
 	bound, also = Unknown, []Bottleneck{}
 	for i := range All {
@@ -129,8 +129,8 @@ func (t Thresholds) Decide(s Signals) (bound Bottleneck, rule *Rule, also []Bott
 		case rule == nil:
 			bound, rule = r.Bottleneck, r
 		case bound.hides() || r.Bottleneck == bound || r.Bottleneck == CPU || r.Bottleneck.hides():
-			// The generator and the other processes are not part of the service, and CPU is implied
-			// by whatever computes.
+			// The generator and other processes are not part of the service, and GC, spinning and system
+			// calls use CPU anyway.
 		default:
 			also = Union(also, r.Bottleneck)
 		}
@@ -138,12 +138,12 @@ func (t Thresholds) Decide(s Signals) (bound Bottleneck, rule *Rule, also []Bott
 	return bound, rule, also
 }
 
-// hides reports whether a bound keeps the service's own from being seen.
+// hides reports whether a verdict says nothing about the service's own bottleneck.
 func (b Bottleneck) hides() bool {
 	return b == Generator || b == Environment || b == NotLoaded || b == Unknown
 }
 
-// Union adds a bound to a list that does not have it.
+// Union adds a bottleneck to a list unless the list has it.
 func Union(list []Bottleneck, b Bottleneck) []Bottleneck {
 	if slices.Contains(list, b) {
 		return list

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Signals of measured services; each case changes few of them.
+// The signals are of measured services; each case changes few of them.
 func TestJudge(t *testing.T) {
 	idle := Signals{Utilisation: 0.3, Occupied: 1, GeneratorBusy: 0.1, Growth: 0, Capped: 0}
 	busy := Signals{Utilisation: 0.95, Allocating: 0.1, WaitTop: 0.1, Occupied: 1, GeneratorBusy: 0.1, Growth: 0.02, Capped: 0}

@@ -34,8 +34,8 @@ const (
 	WaitTop    = "wait_top"   // share of the requests' time in the kind of wait that took most
 	// share of the requests' time in which their handlers waited for the client to send or to read
 	OnClient = "on_client"
-	// part of WaitTop in which goroutines were runnable while others kept the processors in a
-	// system call
+	// part of WaitTop in which goroutines were runnable while others kept the processors (GOMAXPROCS)
+	// in a system call
 	RunnableWait = "held_back"
 	// share of the time in which the one goroutine that the requests wait for worked
 	SerialBusy  = "serial_busy"
@@ -45,16 +45,17 @@ const (
 	AcceptQueue = "accept_queue" // connections waiting to be accepted, over c
 	// Of a program that Go did not build: threads that ran or waited for a CPU, at any moment.
 	Awake = "awake"
-	// The same of the one thread that alone runs such a program's code, at most 1; and the part of
-	// it, or else of Awake, in which threads waited for a CPU.
+	// OneThread is the same for the one thread that alone runs such a program's code, at most 1.
+	// Starved is the share of OneThread, or without it of Awake, in which the threads waited for a
+	// CPU.
 	OneThread = "one_thread"
 	Starved   = "starved"
-	// connections on which such a program waits for another process's answer, over c; of few
-	// connections, over the open ones
+	// connections on which such a program waits for another process's answer, over c; if it has few
+	// connections, over the number of open ones
 	Calling    = "calling"
 	AcceptFill = "accept_fill" // connections waiting to be accepted, over the queue's capacity
 )
 
-// OneAtATime is the highest Serial of a service that serves requests one at a time; the response
-// time of a single client includes its time on the network.
+// OneAtATime is the highest Serial of a service that serves requests one at a time. It is above 1
+// because the response time of a single client includes time on the network.
 const OneAtATime = 1.35

@@ -1,6 +1,6 @@
 package rules
 
-// Threshold is the value at which a signal counts.
+// Threshold is a value that a signal is compared with.
 type Threshold struct {
 	Value float64
 	SetBy string // the experiment that set it

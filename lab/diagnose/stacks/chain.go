@@ -12,10 +12,10 @@ type Hop struct {
 	Wait record.Wait
 }
 
-// Chain follows a wait from goroutine to goroutine: one that ends it, and waits itself half of the
-// trace or more at one place, comes first; then one that ends that wait, and so on. It ends at a
-// goroutine that works, at requests, where several goroutines wait at the same place, since which
-// of them it is cannot be seen, and where goroutines wait for each other.
+// Chain follows a wait from goroutine to goroutine. The first hop is a goroutine that ends w and
+// itself waits at one place for half of the trace or more; the next hop is one that ends that
+// wait, and so on. The chain ends at a goroutine that works, at requests, at a place where several
+// goroutines wait, since the trace does not show which of them it is, and at a cycle.
 func Chain(w record.Wait, t *record.Trace) (out []Hop) {
 	const least = 0.5 // of the trace
 	for len(w.WokenBy) > 0 && !InRequest(w.WokenBy) {
@@ -37,8 +37,8 @@ func Chain(w record.Wait, t *record.Trace) (out []Hop) {
 	return out
 }
 
-// meet compares two stacks from their roots: the deepest function of the service's own that they
-// have in common, and its depth. False: there is none.
+// meet compares two stacks from their roots. It returns the deepest function of the service's own
+// that they have in common, and its depth; false: there is none.
 func meet(a, b []record.Frame) (at record.Frame, depth int, ok bool) {
 	for i := 1; i <= min(len(a), len(b)); i++ {
 		f := b[len(b)-i]

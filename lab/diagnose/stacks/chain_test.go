@@ -7,7 +7,8 @@ import (
 	"dyno/lab/record"
 )
 
-// As a log's leader has it: requests wait for what applies, that for a loop, and that for the disk.
+// As in the leader of a replicated log: requests wait for the goroutine that applies entries, that
+// one for a loop, and the loop for the goroutine that writes to the disk.
 func TestChain(t *testing.T) {
 	frames := func(functions ...string) (out []record.Frame) {
 		for _, f := range functions {

@@ -77,10 +77,10 @@ var classes = []struct {
 	}},
 }
 
-// netpoller is the scheduler's call to the kernel: a system call, but not made by the service.
+// netpoller matches the scheduler's own system calls, which the service did not make.
 var netpoller = Names{whole: set("runtime.findRunnable", "runtime.netpoll", "runtime.sysmon", "runtime.schedule")}
 
-// agents are the packages that profile the process they are in.
+// agents is the path of the agent's packages, which profile the process that they run in.
 const agents = "dyno/agent"
 
 // ClassOf returns the class of work of a CPU sample with this stack.
@@ -97,7 +97,7 @@ func ClassOf(frames []record.Frame) Class {
 	return Other
 }
 
-// ofAgent reports whether the agent's code made the call.
+// ofAgent reports whether the agent's code called run, the stack's leafRun.
 func ofAgent(frames, run []record.Frame) bool {
 	if len(run) == len(frames) {
 		return false
@@ -126,7 +126,7 @@ func ClassShares(p *record.Profile) map[Class]float64 {
 	return out
 }
 
-// Unprofiled is a profile without the samples that belong to taking profiles.
+// Unprofiled returns a profile without the samples of taking profiles.
 func Unprofiled(p *record.Profile) *record.Profile {
 	out := *p
 	out.Stacks = nil

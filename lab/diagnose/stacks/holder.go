@@ -30,7 +30,7 @@ func (h Holder) Doing() string {
 	return fmt.Sprintf("; while it is held, %.0f%% of the time is spent in %s, called at %s", 100*h.Costs.Share, h.Calls, h.Costs.Location())
 }
 
-// Name is the place that holds the lock, without the line of the release if a better one is known.
+// Name names the holder. It leaves out the line of the release if Costs has a more useful line.
 func (h Holder) Name() string {
 	if h.Costs != nil {
 		return h.Function
@@ -38,11 +38,11 @@ func (h Holder) Name() string {
 	return h.String()
 }
 
-// HolderOf finds the holders of the locks that goroutines wait for: of are the waits, by the trace.
-// The mutex profile records a wait at the stack that ended it by unlocking; if it missed most of
-// them, the trace has the stacks that ended them. (Profiling of waits covers only those queued
-// after it started: in a queue that never empties, the runtime passes the lock on without
-// recording.)
+// HolderOf finds the function that holds the lock for which goroutines wait longest. of are the
+// trace's waits for locks. The mutex profile records a wait at the stack that ended it by
+// unlocking; if it missed most of the waiting, the trace's stacks that ended the waits take its
+// place. (The mutex profile covers only waits that began after it started: while the queue never
+// empties, the runtime hands the lock over without recording.)
 func HolderOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
 	var unlocking []record.Stack
 	seconds := 0.0
@@ -129,7 +129,7 @@ func (h *Holder) spend(r *record.Run, t *record.Trace, of []record.Wait, unlocki
 	}
 }
 
-// within is the index of the holder's frame in a stack; -1: not in the stack.
+// within returns the index of the holder's frame in a stack; -1: it is not there.
 func (h *Holder) within(frames []record.Frame) int {
 	return slices.IndexFunc(frames, func(f record.Frame) bool { return f.Function == h.Function && f.File == h.File })
 }

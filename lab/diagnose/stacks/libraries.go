@@ -22,8 +22,7 @@ var (
 	ServerHandshakes = Names{whole: set("crypto/tls.(*Conn).serverHandshake"), prefix: []string{"crypto/tls.(*serverHandshakeState"}}
 )
 
-// withoutContext maps calls that cannot receive a deadline to the call of the same library that
-// can.
+// withoutContext maps calls that take no context to the call of the same library that does.
 var withoutContext = map[string]string{
 	"database/sql.(*DB).Query": "QueryContext", "database/sql.(*DB).QueryRow": "QueryRowContext",
 	"database/sql.(*DB).Exec": "ExecContext", "database/sql.(*DB).Begin": "BeginTx", "database/sql.(*DB).Prepare": "PrepareContext",
@@ -38,8 +37,8 @@ var withoutContext = map[string]string{
 	"net.Dial": "net.Dialer.DialContext", "net.DialTimeout": "net.Dialer.DialContext",
 }
 
-// Contextless finds the call in a stack that takes no context, and the call that would: of nested
-// ones, the call made by the service.
+// Contextless finds the call in a stack that takes no context, and the call to use instead. Of
+// nested calls it returns the outermost, which is the service's.
 func Contextless(frames []record.Frame) (call, instead string, found bool) {
 	for _, f := range slices.Backward(frames) {
 		if instead, found = withoutContext[f.Function]; found {

@@ -23,7 +23,7 @@ const (
 	looking   = "runtime.goroutineProfileWithLabels < runtime/pprof.(*Profile).WriteTo < net/http/pprof.Index < main.handlePprof < net/http.HandlerFunc.ServeHTTP < net/http.(*conn).serve"
 )
 
-// stood makes the sum of n goroutine profiles; each line is a count and a stack.
+// stood makes the sum of this number of goroutine profiles; each line is a count and a stack.
 func stood(samples int, lines ...string) *record.Profile {
 	p := &record.Profile{Type: record.ValueGoroutines, Samples: samples}
 	for _, line := range lines {
@@ -61,7 +61,7 @@ func TestRequestsBeforeOneGoroutine(t *testing.T) {
 	}
 }
 
-// If it is unknown for which goroutine requests wait, none is named.
+// If it is unknown for which goroutine the requests wait, the trace names none.
 func TestNoOneGoroutine(t *testing.T) {
 	other := strings.ReplaceAll(storing, "DiskMetricStore", "Reaper")
 	for name, lines := range map[string][]string{

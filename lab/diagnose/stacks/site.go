@@ -75,8 +75,8 @@ func SitesOf(of []record.Stack, whole float64) []Site {
 	return out[:min(MaxSites, len(out))]
 }
 
-// HalfSite is the deepest function of the service's own with half of a whole below it: the place of
-// a cost that no single function dominates.
+// HalfSite is the deepest function of the service's own that, with its callees, has half of a
+// whole: the place of a cost that no single function dominates.
 func HalfSite(of []record.Stack, whole float64) (Site, bool) {
 	type sum struct {
 		place        Site
@@ -120,8 +120,8 @@ func WaitSites(of []record.Wait) []Site {
 	return Sites(all)
 }
 
-// Callee is the function that the service's own code calls most in these stacks, among those whose
-// own code is place; empty: place does the work itself.
+// Callee is the function that place calls for most of its cost, in the stacks in which place is
+// the service's own code nearest the leaf; empty: place does the work itself.
 func Callee(of []record.Stack, place Site) string {
 	values := map[string]float64{}
 	whole, most := 0.0, ""
@@ -131,7 +131,7 @@ func Callee(of []record.Stack, place Site) string {
 			continue
 		}
 		whole += s.Value
-		// By place: a function that the compiler made has the name of another in its stack.
+		// Compared by file and line, since UserFrame renames functions that the compiler made.
 		i := slices.IndexFunc(s.Frames, func(o record.Frame) bool { return o.File == f.File && o.Line == f.Line && !Standard(o.Function) })
 		if i <= 0 || strings.HasPrefix(s.Frames[i-1].Function, "runtime.") {
 			continue
@@ -147,7 +147,7 @@ func Callee(of []record.Stack, place Site) string {
 	return most
 }
 
-// Sum is the value of all stacks.
+// Sum is the sum of the stacks' values.
 func Sum(of []record.Stack) float64 {
 	out := 0.0
 	for _, s := range of {

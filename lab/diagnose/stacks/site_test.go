@@ -24,7 +24,7 @@ func stackOf(stack string) []record.Frame {
 
 const handler = " < main.handle < net/http.HandlerFunc.ServeHTTP < net/http.serverHandler.ServeHTTP < net/http.(*conn).serve"
 
-// line makes a stack in which the frame of one function is at a line.
+// line makes a stack in which the frame of one function has the given line.
 func line(stack, function string, at int) []record.Frame {
 	out := stackOf(stack)
 	for i := range out {

@@ -1,7 +1,7 @@
-// Package stacks classifies call stacks: whose code a frame is, what kind of work a CPU sample was,
-// what a waiting goroutine waits for, and whether it handles a request. It finds the sites
-// in a service's own code to which a cost belongs, and for a lock what its holder does. It knows
-// the function names of the Go runtime (1.24 to 1.26), the standard library and some widely used
+// Package stacks classifies call stacks: whose code a frame is, what kind of work a CPU sample
+// was, what a waiting goroutine waits for, and whether it handles a request. It finds the sites in
+// a service's own code to which a cost belongs, and for a lock what its holder does. It knows the
+// function names of the Go runtime (1.24 to 1.26), the standard library and some widely used
 // clients and servers, and no others.
 //
 // It is not for judging shares (diagnose and findings do). Frames are in the order of profiles, the
@@ -127,7 +127,7 @@ func set(names ...string) map[string]bool {
 	return out
 }
 
-// Names is a set of functions: some by their full name (closures included), some by a prefix.
+// Names is a set of functions, given by full names, which include their closures, or by prefixes.
 type Names struct {
 	whole  map[string]bool
 	prefix []string

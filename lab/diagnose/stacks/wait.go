@@ -28,7 +28,7 @@ const (
 	WaitUnknown    WaitKind = "unknown"
 )
 
-// KindOf returns the kind of a wait if a request waits with it, WaitIdle if the goroutines wait for
+// KindOf returns the kind of a wait in a request's handler, WaitIdle if the goroutines wait for
 // work, and WaitBackground otherwise: their stacks do not show whether a request depends on them.
 func KindOf(w record.Wait) WaitKind {
 	kind := What(w)
@@ -38,7 +38,7 @@ func KindOf(w record.Wait) WaitKind {
 	return WaitBackground
 }
 
-// What returns the kind of a wait, whether or not a request waits with it.
+// What returns the kind of a wait, in a request's handler or elsewhere.
 func What(w record.Wait) WaitKind {
 	reason := reasonOf(w)
 	switch {
@@ -115,13 +115,13 @@ func whatSync(frames []record.Frame) WaitKind {
 
 var groups = Names{prefix: []string{"sync.(*WaitGroup)"}}
 
-// orKnown recognises waits on channels that belong to well-known pools, and to clients that wait
-// for a response.
+// orKnown recognises waits on channels within well-known pools, and within clients that wait for a
+// response. Other waits are of kind otherwise.
 func orKnown(w record.Wait, otherwise WaitKind) WaitKind {
 	near := w.Stack[:untilOwn(w.Stack)]
 	switch {
 	case dialled.In(near) && dialling.In(w.WokenBy):
-		return WaitNetwork // for a new connection to be opened, not for a free one
+		return WaitNetwork // for a new connection to open, not for a free one
 	case pools.In(near), semaphores.In(near):
 		return WaitPool
 	case clients.In(near):
@@ -192,8 +192,9 @@ func Behind(w record.Wait, t *record.Trace) (record.Wait, bool) {
 	if chain := Chain(w, t); len(chain) > 0 {
 		return chain[0].Wait, true
 	}
-	// A trace enters goroutines by the service's own function that they run; if that has returned
-	// already, as when WaitGroup.Go reports completion, only its caller is left.
+	// A wait's Entry is the service's own function that the goroutine runs. If that has returned
+	// before the goroutine ends the wait, as when WaitGroup.Go calls Done, root is its caller
+	// instead.
 	root := w.WokenBy[len(w.WokenBy)-1].Function
 	var longest record.Wait
 	for _, other := range t.Waits {

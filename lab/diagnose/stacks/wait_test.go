@@ -87,7 +87,7 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
-// What returns the kind of a background goroutine's wait; such a service may have no handlers.
+// What returns the kind of a background goroutine's wait too: a service may have no handlers.
 func TestWhat(t *testing.T) {
 	w := record.Wait{Reason: "sync", Stack: frames("sync.(*Mutex).Lock < main.work")}
 	if got := What(w); got != WaitLock {
@@ -95,7 +95,8 @@ func TestWhat(t *testing.T) {
 	}
 }
 
-// A handler waits for two goroutines that it started; they, and so it, wait for the file.
+// A handler waits for two goroutines that it started. They wait for a file, and so does the
+// handler.
 func TestBehind(t *testing.T) {
 	handler := record.Wait{Reason: "sync", Seconds: 3, Stack: frames("sync.(*WaitGroup).Wait" + inHandler),
 		WokenBy: frames("sync.(*WaitGroup).Done < main.part < main.handle.func1")}

@@ -10,14 +10,14 @@ import (
 // CPU is the use of the machine's CPUs, in cores.
 type CPU struct {
 	Target  float64
-	Ready   float64 // Target, and what its threads were ready for while others had the CPUs
+	Ready   float64 // Target, and what its runnable threads would have used if no other process had had the CPUs
 	Others  float64 // used by the load generator and the target's dependencies, on the same CPUs
 	Limit   float64 // what the target may use: its GOMAXPROCS, or its cgroup's quota
 	Machine float64 // cores for the target and Others
 	Taken   float64 // share of the machine that other processes took
 }
 
-// CPUOf reads the CPU use in a run of a target with that GOMAXPROCS (0: unknown).
+// CPUOf reads the CPU use from a run. procs is the target's GOMAXPROCS; 0: unknown.
 func CPUOf(r *record.Run, procs int) CPU {
 	around := r.System
 	if !around.Seen || r.Machine.Cores == 0 {
@@ -44,10 +44,10 @@ func CPUOf(r *record.Run, procs int) CPU {
 	return c
 }
 
-// CPUUse is the mean CPU use at a throughput, in cores as in CPU.
+// CPUUse is a throughput and the mean CPU use at it; Target, Ready and Others are as in CPU.
 type CPUUse struct{ PerS, Target, Ready, Others float64 }
 
-// CPUUseOf is the load of slices; without any, it is zero.
+// CPUUseOf is the mean CPU use over slices; without slices it is zero.
 func CPUUseOf(all []*record.Slice) (l CPUUse) {
 	seconds := 0.0
 	for _, s := range all {
@@ -57,7 +57,7 @@ func CPUUseOf(all []*record.Slice) (l CPUUse) {
 	return l.over(seconds)
 }
 
-// CPUUseOfRuns is the load of whole runs.
+// CPUUseOfRuns is the mean CPU use over whole runs.
 func CPUUseOfRuns(all []*record.Run) (l CPUUse) {
 	seconds := 0.0
 	for _, r := range all {
@@ -87,8 +87,9 @@ func (l CPUUse) Micros() float64 {
 	return 1e6 * l.Target / l.PerS
 }
 
-// At is the CPU use at another load of the same target; without a load it stays as it is. A load
-// that does not show for how long threads were ready leaves that as it is.
+// At returns c with the use that was measured at another load of the same target. What l does not
+// have stays as it is: all of c if l is zero, and Ready if l does not show for how long threads
+// were runnable.
 func (c CPU) At(l CPUUse) CPU {
 	if l.Target > 0 {
 		c.Target, c.Others = l.Target, l.Others
@@ -99,17 +100,17 @@ func (c CPU) At(l CPUUse) CPU {
 	return c
 }
 
-// most is the largest share of what it may use that a service uses in fact: above it, the CPU is
-// used up.
+// most is the share of the CPU available to a service above which that CPU counts as used up:
+// services hardly reach all of it.
 const most = 0.9
 
-// UsedUp reports whether the target and Others have no CPU left: they use all of it, or
-// the target's threads are always ready for one that other processes have.
+// UsedUp reports whether the target and Others have no CPU left: they use all of it, or the
+// target's threads are always runnable while other processes have the CPUs.
 func (c CPU) UsedUp() bool { return c.Target > 0 && c.times(Removal{}) < 1/most }
 
-// times is how many times the present throughput the CPUs permit after a removal. The load
-// generator and the dependencies need as much per request as before, unless they are removed. Other
-// processes go on: a thread that is ready gets the CPU for the same share of that time.
+// times is the throughput that the CPUs permit after a removal, as a multiple of the present one.
+// The load generator and the dependencies need as much per request as before, less r.Others. Other
+// processes continue: a runnable thread gets a CPU for the same share of the time as before.
 func (c CPU) times(r Removal) float64 {
 	ready, machine := max(c.Ready, c.Target), c.Machine
 	limit := min(c.Limit, machine)

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// text say what an estimate means, and on what it rests.
+// text states an estimate in a sentence, with the figures on which it rests.
 func (f Facts) text(r Removal, e Estimate) string {
 	cost := ""
 	if r.CPU > 0 {
@@ -49,7 +49,8 @@ func (f Facts) text(r Removal, e Estimate) string {
 	return said + "; then " + e.Then + " bounds it."
 }
 
-// atMost names what rises: connections that stay open each bring the same load.
+// atMost states the ratio and what rises by it: the sessions if the load is connections that stay
+// open, since each brings the same load.
 func (f Facts) atMost(e Estimate) string {
 	what := "throughput"
 	if f.Sessions {

@@ -23,9 +23,9 @@ type Facts struct {
 	// WorkersWait is the share of the workers' time in the wait that bounds them; 0: the requests
 	// wait themselves.
 	WorkersWait float64
-	// UsedUp means that the CPU is used up while requests wait, or while the bound is unknown or
-	// other processes, so that either may bound: what they wait for may be short of CPU, such as
-	// another process on the same machine.
+	// UsedUp means that the CPU is used up although the bottleneck is a wait, unknown, or other
+	// processes. Then the CPU may be the bottleneck too: what the requests wait for may be short of
+	// CPU, such as another process on the same machine.
 	UsedUp bool
 	// Rising means that more clients still raised the throughput, so that no limit was reached.
 	Rising   bool
@@ -53,7 +53,7 @@ type Removal struct {
 	Missing string
 }
 
-// OrMissing is the removal, or one that says what is missing if nothing of it was measured.
+// OrMissing returns the removal, with Missing set if nothing of it was measured.
 func (r Removal) OrMissing() Removal {
 	if r.CPU == 0 && len(r.Waits) == 0 && r.Time == 0 && r.Missing == "" {
 		r.Missing = "its cost for each request, in CPU time or waiting"
@@ -66,7 +66,7 @@ const (
 	Amdahl    = "amdahl" // the CPU is used up: a request takes less of it
 	Holder    = "holder" // a lock or a goroutine bounds: a request keeps it for less time
 	Little    = "little" // the requests or workers that wait are limited in number: they wait less
-	Elsewhere = "beside" // the removal is not at the bound
+	Elsewhere = "beside" // what is removed is not the bottleneck
 	None      = "none"   // a figure is missing
 )
 
@@ -84,12 +84,13 @@ type Estimate struct {
 	Text    string  `json:"in_words"`
 }
 
-// mostCPU is the largest share of the CPU time that can go: an answer costs something.
+// mostCPU is the largest share of the CPU time that a change can remove: answering a request
+// always costs some.
 const mostCPU = 0.99
 
-// Without estimates the most that a removal brings. Whichever resource is used up first bounds the
-// throughput, so the estimate is the lowest of the known ceilings. One that was not measured may be
-// lower: hence a bound, and no forecast.
+// Without estimates the most that a removal brings. The resource that is used up first bounds the
+// throughput, so the estimate is the lowest of the known ceilings. A ceiling that was not measured
+// may be lower: the estimate is an upper bound, not a forecast.
 func (f Facts) Without(r Removal) Estimate {
 	r.CPU = min(max(r.CPU, 0), mostCPU)
 	e := Estimate{Model: None, Missing: f.missing(r)}
@@ -112,7 +113,7 @@ func (f Facts) Without(r Removal) Estimate {
 	return e
 }
 
-// missing is the figure without which no model applies.
+// missing names the figure without which no model applies; empty: none is missing.
 func (f Facts) missing(r Removal) string {
 	switch {
 	case f.Bottleneck == rules.Generator:
@@ -168,13 +169,13 @@ func (f Facts) model(r Removal) string {
 	return Elsewhere
 }
 
-// Computed reports whether a kind of wait is for another goroutine, which may be computing: what it
-// computes may be what is removed.
+// Computed reports whether a kind of wait is for another goroutine. That goroutine may be
+// computing, so removing CPU time may shorten the wait.
 func Computed(kind string) bool {
 	return slices.Contains([]string{string(rules.Lock), "channel", "select", "cond", "waitgroup"}, kind)
 }
 
-// ceiling is how many times the present throughput a resource permits.
+// ceiling is the throughput that a resource permits, as a multiple of the present one.
 type ceiling struct {
 	times float64
 	name  string
@@ -210,7 +211,8 @@ func (f Facts) lowest(r Removal) ceiling {
 	})
 }
 
-// left is the ceiling of the bound itself if a part of it is left; false: it is gone, or may be.
+// left is the ceiling that the wait or lock at the bottleneck still sets after the removal; false:
+// nothing of it is left, or it is unknown whether something is.
 func (f Facts) left(r Removal) (float64, bool) {
 	part := r.Part
 	if part <= 0 || part > 1 {
@@ -225,8 +227,9 @@ func (f Facts) left(r Removal) (float64, bool) {
 	return 1 / (1 - part), true
 }
 
-// around is the ceiling where the wait that bounds stays: workers can do without the rest of their
-// time at most, while requests that wait in a queue then only wait longer.
+// around is the ceiling if the wait at the bottleneck stays. Workers can save at most the rest of
+// their time, outside that wait; for requests in a queue nothing is gained, since they only wait
+// longer.
 func (f Facts) around() float64 {
 	if f.WorkersWait > 0 {
 		return 1 / f.WorkersWait

@@ -12,7 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// shared is a service that uses one of two cores; generator and companions use half of one.
+// shared is a service that uses one of two cores; the generator and the dependencies use half of
+// one.
 var shared = CPU{Target: 1, Others: 0.5, Limit: 2, Machine: 2}
 
 func TestWithout(t *testing.T) {
@@ -80,7 +81,8 @@ func TestWithout(t *testing.T) {
 	}
 }
 
-// More removed never brings less, and no figure makes an estimate that JSON cannot hold.
+// Removing more never lowers the estimate, and no estimate has a value that JSON cannot represent
+// (NaN, Inf).
 func TestMoreRemovedBringsMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share := rapid.Float64Range(0, 1)

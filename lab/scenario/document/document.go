@@ -30,7 +30,7 @@ type Document struct {
 	errs  Errors
 	nodes int
 	text  int // bytes of the values so far
-	// following holds the anchors between the root and the current node.
+	// following holds the anchors whose aliases are being resolved, to detect cycles.
 	following map[*yaml.Node]bool
 }
 

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// meant says how to write a value that breaks a rule, if its meaning is beyond doubt: "; write
-// 900". Empty: it is not.
+// meant suggests how to write a value that breaks a rule, if its meaning is beyond doubt: "; write
+// 900". Otherwise it returns an empty text.
 func (s *Schema) meant(r rule, n *yaml.Node) string {
 	r = s.whole(r)
 	text := strings.TrimSpace(n.Value)

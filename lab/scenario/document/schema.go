@@ -167,7 +167,7 @@ func (r rule) example() string {
 	return ", as in " + text
 }
 
-// whole returns a rule with what it refers to.
+// whole returns a rule with the fields of the rule that its $ref names.
 func (s *Schema) whole(r rule) rule {
 	to, ok := r["$ref"].(string)
 	if !ok {

@@ -29,8 +29,8 @@ func parseYAML(b []byte) (documents []*yaml.Node, err error) {
 }
 
 // locate returns the line of a syntax error. The YAML package names the line on which the
-// enclosing mapping or list begins, which for a scenario is often the first: the faulty line is
-// the last of the shortest beginning of the file that fails in the same way.
+// enclosing mapping or list begins, which for a scenario is often the first. The faulty line is
+// the last line of the shortest prefix of the file that fails with the same message.
 func locate(b []byte, err error) (line int, message string) {
 	from, message := reported(err)
 	ends := lineEnds(b)
@@ -46,7 +46,7 @@ func locate(b []byte, err error) (line int, message string) {
 	return from + more, message
 }
 
-// advice says what the usual cause of a syntax error is.
+// advice names the usual cause of a syntax error.
 func advice(b []byte, line int, message string) string {
 	ends := lineEnds(b)
 	from := 0
