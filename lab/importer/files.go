@@ -61,7 +61,7 @@ func filesNextTo(folder string) Opener {
 func readBounded(f io.Reader, name string, most int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(b)) > most {
-		err = fmt.Errorf("%s has more than %d bytes, the most that a body in a scenario may have; write body_file into the scenario", name, maxBody)
+		err = fmt.Errorf("%s has more than %d bytes, the most that is read of it; write body_file into the scenario", name, most)
 	}
 	return b, err
 }

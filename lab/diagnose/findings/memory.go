@@ -63,7 +63,7 @@ func heapLeak(l *figures) []Finding {
 		looked++
 		if by := g.To - g.From; g.Rises && by >= leakBytes && by >= leakHeap*g.From {
 			grew++
-			if g.PerRequest > most.PerRequest {
+			if g.PerRequest > most.PerRequest || grew == 1 {
 				most = g
 			}
 		}

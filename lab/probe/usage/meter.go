@@ -51,8 +51,10 @@ func (m *Meter) Read() Sum {
 	for _, p := range s.peers {
 		u.Dependencies += p.cpuTimes(s.from, false).cpu
 	}
-	if now, ok := s.from.cpuTimes(s.self, false); ok {
-		u.Self = now.cpu
+	if s.self > 0 {
+		if now, ok := s.from.cpuTimes(s.self, false); ok {
+			u.Self = now.cpu
+		}
 	}
 	for _, h := range s.generators {
 		u.Self += h.cpuTimes(s.from, false).cpu
