@@ -176,7 +176,7 @@ func appendJSONText(out []byte, s string) []byte {
 // appendRandom appends letters and digits, which need no escape in JSON, URLs and headers.
 func appendRandom(out []byte, n int, rng *rand.Rand) []byte {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-	const each = 8 // letters made from one random number: 2^64 is so much larger than 62^8 that the bias is negligible
+	const each = 8 // letters made from one random number: 2^64 is 84,000 times 62^8, so the bias is negligible
 	out = slices.Grow(out, n)
 	for ; n > 0; n -= each {
 		bits := rng.Uint64()
