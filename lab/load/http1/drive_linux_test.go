@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	flag.Set("test.parallel", "16") // drives mostly wait for their windows to end, so many may run in parallel
+	flag.Set("test.parallel", "16") // drives mostly wait for their windows to end, so that 16 of them can run in parallel
 	goleak.VerifyTestMain(m)
 }
 
