@@ -184,8 +184,8 @@ func requests(t *rapid.T, p *load.Plan, rec *load.Recorder) {
 			o.Success, o.Checked = false, true
 		}
 		s.Done(&o)
-		// The windows cannot tell the delivery of a request of the warm-up from an undelivered
-		// one in the same window.
+		// The windows do not distinguish the delivery of a request of the warm-up from an
+		// undelivered one in the same window.
 		if o.Success && intended >= p.MeasureFrom() && rapid.Bool().Draw(t, "is delivered") {
 			rec.Delivered(seq, o.Done+rapid.Int64Range(0, 100*ms).Draw(t, "way"))
 		}
