@@ -107,7 +107,7 @@ func pack(s *corpus.Spec) ([]byte, error) {
 	var out bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&bounded{out: &out, most: mostPacked}, gzip.BestSpeed) // the level exists
 	e := json.NewEncoder(&bounded{out: z, most: mostUnpacked})
-	e.SetEscapeHTML(false) // as it would escape < in six bytes
+	e.SetEscapeHTML(false) // otherwise each < takes six bytes
 	if err = e.Encode(c); err == nil {
 		err = z.Close()
 	}
