@@ -68,7 +68,7 @@ func Compile(ctx context.Context, files, roots []string) ([]byte, error) {
 		return nil, errors.Join(faults...)
 	}
 	if placed := reporter.ErrorWithPos(nil); errors.As(err, &placed) {
-		err = s.explain(placed) // a missing import is no fault of the reporter
+		err = s.explain(placed) // this error is about a missing import
 	}
 	if err != nil {
 		return nil, err
