@@ -28,7 +28,7 @@ type Config struct {
 	// has its own.
 	Target string
 	Corpus *corpus.Corpus
-	HTTP2  bool // negotiated by ALPN over TLS; by prior knowledge without TLS
+	HTTP2  bool // use HTTP/2: by ALPN over TLS, by prior knowledge without TLS
 	TLS    TLS
 	Think  time.Duration // closed model: each connection's pause after an answer
 	// Follow is the number of redirects within the target that a request follows; the request's
