@@ -58,7 +58,7 @@ type turns struct {
 	rng         *rand.Rand
 	dropped     map[Arm]string  // arms that were dropped, with the reasons
 	warm        map[Arm]float64 // peak work rate during warm-up, per second
-	driverNotes map[Arm]string  // on failures in the slices
+	driverNotes map[Arm]string  // notes on failures in the slices
 	short       bool            // a warning was given that the rows last for too few rounds
 }
 
