@@ -52,7 +52,7 @@ func Running(t *testing.T, inside string) *scenario.Scenario {
 		t.Fatal(err)
 	}
 	p, err := process.Start(t.Context(), process.Spec{Name: server, Command: []string{binary, "--server", server, "--inside", inside}, ReadyLine: true,
-		Env: []string{"GODEBUG=memprofilerate=4096"}}) // its heap is too small to have a sample for sure if one is taken every 512 KiB
+		Env: []string{"GODEBUG=memprofilerate=4096"}}) // at the default of one sample per 512 KiB, so small a heap might have none
 	if err != nil {
 		t.Fatal(err)
 	}
