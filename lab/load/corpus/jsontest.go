@@ -125,7 +125,7 @@ func (m *members) count() (n int) {
 // want is the condition that a field must meet: to exist, or to equal a value.
 type want struct {
 	exists bool
-	kind   byte // first byte of the value's JSON: n(ull), t(rue), f(alse), 0 (a number), " (a string), [ (a list or mapping)
+	kind   byte // first byte of the value in JSON: n, t, f, 0 (a number), ", or [ (a list or mapping)
 	number float64
 	text   string
 	value  any // of kind [: the value as encoding/json decodes it
