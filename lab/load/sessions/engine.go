@@ -61,7 +61,7 @@ func (e *Engine) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder)
 	if !plan.Open() {
 		return errors.New("sessions follow a schedule; a closed model has none")
 	}
-	living, end := context.WithCancel(context.WithoutCancel(ctx)) // when ctx ends the run, the sessions stay open until they are recorded, so that none counts as lost
+	living, end := context.WithCancel(context.WithoutCancel(ctx)) // sessions outlive ctx, so that none counts as lost
 	defer end()
 	n := max(plan.Connections, 1)
 	senders := max(1, min(n, runtime.GOMAXPROCS(0)/2, mostSenders))
