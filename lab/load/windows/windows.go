@@ -17,9 +17,9 @@
 //     base64 of HdrHistogram's V2 compressed encoding, or as single values ([20133700,20415022]).
 //     The tags are response.STATUS or response.STATUS.CLASS, from the intended time (STATUS is ok,
 //     timeout, unfinished, 200, ...); warmup.STATUS likewise, for requests made before the measured
-//     time; service; lag; delivery; opening and gap (of load/sessions). If a window has response or
-//     warmup histograms, the number of their values, without unfinished, must equal
-//     client.completed.
+//     time; service; lag; delivery; opening and gap (of load/sessions); flow (of load/flows). If a
+//     window has response or warmup histograms, the number of their values, without unfinished, must
+//     equal client.completed.
 //   - end is true in the last line alone; an error next to it says that the job failed, and why.
 //
 // A Go program writes these lines by passing a Writer to load.Run as the sink; any other program
