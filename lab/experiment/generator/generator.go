@@ -43,7 +43,7 @@ type Generator struct {
 	RowsFile string
 
 	rows     *corpus.Rows           // rows of the feeder; nil: there is no feeder
-	supplies map[any]*corpus.Supply // of corpora that are sent once: by testbed or, for a target that the lab did not start, by its host
+	supplies map[any]*corpus.Supply // of corpora that are sent once: by testbed, or by host if the lab did not start the target
 }
 
 // New returns a generator for the environments of some programs.
