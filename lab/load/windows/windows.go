@@ -18,8 +18,8 @@
 //     The tags are response.STATUS or response.STATUS.CLASS, from the intended time (STATUS is ok,
 //     timeout, unfinished, 200, ...); warmup.STATUS likewise, for requests made before the measured
 //     time; service; lag; delivery; opening and gap (of load/sessions); flow (of load/flows). If a
-//     window has response or warmup histograms, the number of their values, without unfinished, must
-//     equal client.completed.
+//     window has response or warmup histograms, the number of their values, without unfinished,
+//     must equal client.completed.
 //   - end is true in the last line alone; an error next to it says that the job failed, and why.
 //
 // A Go program writes these lines by passing a Writer to load.Run as the sink; any other program
