@@ -82,8 +82,8 @@ func parseNumber(b []byte) uint64 {
 }
 
 // New returns the driver of a load's sessions. Templates use the feeder's row with the session's
-// own index; with Once, each message takes the next row instead, which no other message gets. If
-// secure is nil, certificates are verified by the system's authorities.
+// own index; with Once, each message takes the next row instead, which no other message gets.
+// secure returns the TLS settings for a host; it may be nil unless the URL's scheme is wss.
 func New(of corpus.Spec, secure func(host string) (*tls.Config, error)) (sessions.Driver, error) {
 	s, err := compile(of)
 	if err != nil {
