@@ -31,7 +31,7 @@ type Config struct {
 	Corpus *corpus.Corpus
 	// InFlight is the number of requests that may be in flight on one socket. 0: one.
 	InFlight int
-	TLS      *tls.Config // for wss; nil: the system's authorities
+	TLS      *tls.Config // required for wss; it must have the server's name
 }
 
 // Driver is a load.Driver. It can drive several plans, one after the other.
