@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// action is deploy/action/action.yml, as GitHub reads it.
+// action is deploy/action/action.yml, parsed as GitHub does it.
 type action struct {
 	Inputs map[string]struct {
 		Description string
@@ -44,7 +44,7 @@ func readAction(t *testing.T) (a action, text string) {
 	return a, string(b)
 }
 
-// The inputs are documented and used, the scripts are valid, and the flags in them exist.
+// The inputs are documented and used, the scripts are valid, and the flags in the scripts exist.
 func TestAction(t *testing.T) {
 	a, text := readAction(t)
 	page, err := os.ReadFile("../../docs/how-to/compare-revisions.md")
@@ -80,8 +80,8 @@ func TestAction(t *testing.T) {
 	}
 }
 
-// The scripts of the action pass inputs on word by word, put the verdict into the summary, and
-// update the comment that is there.
+// The scripts of the action pass inputs on as words, without evaluating them, write the verdict
+// into the summary, and update an existing comment.
 func TestActionRuns(t *testing.T) {
 	a, _ := readAction(t)
 	dir := t.TempDir()

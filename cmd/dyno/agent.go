@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newAgent returns dyno agent. Permit decides whether a host beyond loopback may be loaded; allowed
-// says that this command line permits it.
+// newAgent returns the command dyno agent. permit decides whether load may be sent to a host
+// other than loopback; allowed says that this command line permits it.
 func newAgent(version string, permit func(host string, allowed bool) error) *cobra.Command {
 	var (
 		join, tokenFile, authority string
@@ -52,7 +52,7 @@ to its own loopback, and to hosts that were permitted here.`,
 	return cmd
 }
 
-// serve serves until ctx is done, or until the server refuses the token.
+// serve serves coordinators until ctx is done, or until the server refuses the token.
 func serve(ctx context.Context, join, token, authority string, a *agents.Agent) error {
 	bus, err := natsbus.Await(ctx, join, token, authority, func() { a.Say("waiting for a NATS server at " + natsbus.Shown(join)) })
 	if errors.Is(err, context.Canceled) {

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// metrics are the figures that can be compared.
+// metrics are the metrics by which variants can be compared.
 var metrics = []string{compare.MetricCapacity, compare.MetricWork, compare.MetricCPU, compare.MetricP99}
 
 func newCompare() *cobra.Command {
@@ -148,7 +148,7 @@ include the noise floor: by how much two processes of A differ on this machine.`
 				o.Scenario, o.Profiled = pair.Scenario, true
 			}
 			err = c.execute(cmd.Context(), o, judge)
-			if c.exp != nil && !written { // it ended without a result
+			if c.exp != nil && !written { // the experiment ended without a result
 				err = cmp.Or(write(report.Build(c.exp), nil), err)
 			}
 			return err
@@ -173,7 +173,8 @@ include the noise floor: by how much two processes of A differ on this machine.`
 // say reports progress before an experiment.
 func (c *common) say(text string) { fmt.Fprintln(c.cmd.ErrOrStderr(), text) }
 
-// same prints the result of two revisions that build the same program: it needs no measurement.
+// same prints the result for two revisions that build the same program, which need no
+// measurement.
 func (c *common) same(pair revisions.Pair, metric string, judge func(*report.Report) error) error {
 	rep := pair.Report(metric)
 	var err error

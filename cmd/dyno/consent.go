@@ -11,15 +11,16 @@ import (
 	"dyno/cmd/dyno/usage"
 )
 
-// permit decides whether a host beyond loopback may be loaded: that needs --i-may-load-this-host
-// once, which is stored in the user's configuration folder.
+// permit decides whether load may be sent to a host other than loopback. The user must have
+// permitted the host once with --i-may-load-this-host, which is stored in the user's
+// configuration folder.
 func (c *common) permit(host string) error {
 	dir, err := os.UserConfigDir()
 	if err != nil {
 		return fmt.Errorf("finding the folder of permitted hosts: %w", err)
 	}
 	file := filepath.Join(dir, "dyno", "hosts")
-	permitted, _ := os.ReadFile(file) // without it no host was permitted yet
+	permitted, _ := os.ReadFile(file) // if the file cannot be read, no host was permitted
 	switch {
 	case slices.Contains(strings.Fields(string(permitted)), host):
 		return nil

@@ -18,13 +18,13 @@ import (
 // gathering bounds the wait for agents before an experiment begins.
 const gathering = 2 * time.Minute
 
-// agentFlags describe the agents that share the load of a measuring command.
+// agentFlags are the flags about the agents that share the load of a measuring command.
 type agentFlags struct {
 	join, listen, tokenFile, tls string
 	expect                       int
 }
 
-// Register adds the flags to those of a command.
+// Register adds the flags to a command's flags.
 func (a *agentFlags) Register(f *pflag.FlagSet) {
 	f.StringVar(&a.join, "agents", "", "have agents send the load: URL of the NATS server that they join, as in nats://10.0.0.1:4222")
 	f.StringVar(&a.listen, "agents-listen", "", "have agents send the load: address of a NATS server to start for them, as in 127.0.0.1:4222")
@@ -33,7 +33,7 @@ func (a *agentFlags) Register(f *pflag.FlagSet) {
 	f.StringVar(&a.tokenFile, "token-file", "", "file with the token that agents and coordinator share")
 }
 
-// Gather waits for the agents and enters them into the options, until release is called.
+// Gather waits for the agents and puts them into the options; release releases them.
 func (a *agentFlags) Gather(ctx context.Context, o *experiment.Options, version string) (release func(), err error) {
 	bus, err := a.bus(o.Progress.Say)
 	if err != nil || bus == nil {
@@ -54,7 +54,7 @@ func (a *agentFlags) Gather(ctx context.Context, o *experiment.Options, version 
 	}, nil
 }
 
-// trusting returns the flags of an agent's command, apart from the token's.
+// trusting returns the flags that an agent's command needs for TLS.
 func (a *agentFlags) trusting() string {
 	if a.tls == "" || a.tls == "off" {
 		return ""
@@ -62,7 +62,8 @@ func (a *agentFlags) trusting() string {
 	return " --tls-ca FILE"
 }
 
-// bus connects to the agents' NATS server, or starts one; nil: there are no agents.
+// bus connects to the agents' NATS server, or starts one. It returns nil if the flags ask for no
+// agents.
 func (a *agentFlags) bus(say func(string)) (*natsbus.Bus, error) {
 	switch {
 	case a.join == "" && a.listen == "":
@@ -96,8 +97,8 @@ func (a *agentFlags) bus(say func(string)) (*natsbus.Bus, error) {
 	return natsbus.Listen(a.listen, token, certificate)
 }
 
-// certificate returns that of the server inside; nil: it speaks no TLS, which beyond loopback must
-// be asked for.
+// certificate returns the certificate for the server that this process starts. It returns nil if
+// the server does without TLS; on an address other than loopback the user must ask for that.
 func (a *agentFlags) certificate(say func(string)) (*tls.Certificate, error) {
 	host, _, err := net.SplitHostPort(a.listen)
 	switch beyond := host == "" || !load.Loopback(host); {
@@ -117,7 +118,7 @@ func (a *agentFlags) certificate(say func(string)) (*tls.Certificate, error) {
 	return nil, nil
 }
 
-// tokenOf reads a token; empty: no file was given.
+// tokenOf reads a token from a file; without a file it returns an empty token.
 func tokenOf(file string) (string, error) {
 	if file == "" {
 		return "", nil

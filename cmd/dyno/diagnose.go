@@ -92,7 +92,7 @@ service: nothing could be measured, or the generator was the limit.`,
 	return cmd
 }
 
-// alive reports whether the process exists, even if it belongs to another user.
+// alive reports whether a process exists, even if it belongs to another user.
 func alive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
@@ -103,7 +103,7 @@ func alive(pid int) bool {
 	return err == nil || errors.Is(err, os.ErrPermission)
 }
 
-// judgeDiagnosis turns a verdict into the exit code.
+// judgeDiagnosis returns the error, with its exit code, for a diagnosis without a verdict.
 func judgeDiagnosis(rep *report.Report) error {
 	if len(rep.Diagnoses) == 0 {
 		return errors.New("nothing was diagnosed")

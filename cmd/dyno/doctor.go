@@ -57,8 +57,8 @@ and how late a thread wakes. It changes nothing. It exits 4 if figures measured 
 	return cmd
 }
 
-// printChecks prints a summary, a line per check, and below each failed check its meaning and
-// fix.
+// printChecks prints a summary and a line per check; below each check that is not OK it prints
+// what that means and how to fix it.
 func printChecks(cmd *cobra.Command, checks []host.Check) {
 	colour := map[host.Status]string{host.OK: "32", host.Warn: "33", host.Bad: "31"}
 	style := styleOf(os.Stdout)

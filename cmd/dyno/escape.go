@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// listing returns where a command lists what it found.
+// listing returns where a command lists its findings.
 type listing func(*cobra.Command) escape.Terminal
 
-// newEscape returns the command that lists escapes.
+// newEscape returns the command dyno escape.
 func newEscape(terminal listing) *cobra.Command {
 	var (
 		asJSON  bool
@@ -77,7 +77,8 @@ as they are now, so check out the revision that ran. GOFLAGS applies (-tags, for
 // howToProfile says how to get an allocation profile.
 const howToProfile = "`dyno diagnose SCENARIO|URL` takes one and prints the folder"
 
-// profiledRun finds the run in the last argument; the arguments before it are packages.
+// profiledRun finds a run in the folder that the last argument names; the arguments before it are
+// package patterns.
 func profiledRun(args []string, variant string) ([]string, *record.Run, error) {
 	if len(args) == 0 {
 		return nil, nil, usage.Errorf("escape needs the folder of a run with an allocation profile; %s", howToProfile)

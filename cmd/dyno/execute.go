@@ -28,7 +28,7 @@ import (
 	"golang.org/x/term"
 )
 
-// common holds the flags of every measuring command.
+// common holds the flags and the state that all measuring commands share.
 type common struct {
 	out             string
 	json            bool
@@ -38,8 +38,8 @@ type common struct {
 	noPMQoS         bool
 	agents          agentFlags
 	cmd             *cobra.Command
-	exp             *record.Experiment // the last one measured or read; nil: none
-	unwritten       error              // why its folder lacks a part; nil: it has all
+	exp             *record.Experiment // the experiment that was measured or read last; nil: none
+	unwritten       error              // why the experiment's folder is incomplete; nil: it is complete
 }
 
 func (c *common) register(cmd *cobra.Command) {
@@ -59,7 +59,8 @@ func (c *common) registerDepth(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("quick", "thorough")
 }
 
-// registerBudget adds --budget, for experiments measured in turns: the others end with their plan.
+// registerBudget adds --budget, for experiments that are measured in turns. Other experiments end
+// with their plan.
 func (c *common) registerBudget(cmd *cobra.Command) {
 	usage.Duration(cmd.Flags(), &c.budget, "budget", "", 0, "time limit of the measurement, without building (default 4m for a ladder or a comparison, 90s for a capacity)")
 }
@@ -74,7 +75,7 @@ func (c *common) depth() experiment.Depth {
 	return experiment.Default
 }
 
-// ignore makes git ignore the folders of runs.
+// ignore makes git ignore the default folder of runs.
 func ignore(run string) error {
 	if filepath.Dir(run) != request.OutFolder {
 		return nil
@@ -86,13 +87,13 @@ func ignore(run string) error {
 	return os.WriteFile(file, []byte("*\n"), 0o644)
 }
 
-// folder returns the output folder, under a name that sorts by time.
+// folder returns the output folder; by default its name sorts by time.
 func (c *common) folder(name string) string {
 	if c.out != "" {
 		return c.out
 	}
 	dir := filepath.Join(request.OutFolder, fileName(name)+"-"+time.Now().Format("20060102-150405"))
-	for n, free := 2, dir; ; n++ { // further folders within the same second
+	for n, free := 2, dir; ; n++ { // there may be other folders of the same second
 		if _, err := os.Stat(free); err != nil {
 			return free
 		}
@@ -100,7 +101,7 @@ func (c *common) folder(name string) string {
 	}
 }
 
-// fileName makes a name safe for a file.
+// fileName makes a name safe for a file system.
 func fileName(name string) string {
 	return strings.Trim(strings.Map(func(c rune) rune {
 		if unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("._", c) {
@@ -110,31 +111,31 @@ func fileName(name string) string {
 	}, name), "-")
 }
 
-// execute runs an experiment, writes its report and prints the result. judge turns the report
-// into the command's own verdict: nil, or an error with its exit code.
+// execute runs an experiment, writes its report and prints the result. judge derives the
+// command's own verdict from the report: nil, or an error with its exit code.
 func (c *common) execute(ctx context.Context, o experiment.Options, judge func(*report.Report) error) error {
 	exp, rep, err := c.measure(ctx, o)
 	if c.exp = exp; rep == nil {
 		return err
 	}
 	err = c.show(ctx, exp, rep, err, judge)
-	if c.unwritten != nil { // whatever the result is, it has been printed
+	if c.unwritten != nil { // the result has been printed in any case
 		fmt.Fprintf(c.cmd.ErrOrStderr(), "dyno: only what is printed above is left of the experiment; its folder could not be written: %v\n", c.unwritten)
 		err = cmp.Or(err, error(&exit{code: exitFailed}))
 	}
 	return err
 }
 
-// show prints the result of an experiment that ended with err, and returns the command's verdict.
+// show prints the result of an experiment that ended with err, and returns the command's error.
 func (c *common) show(ctx context.Context, exp *record.Experiment, rep *report.Report, err error, judge func(*report.Report) error) error {
-	if len(exp.Runs)+len(exp.Slices) > 0 || c.json || ctx.Err() != nil || errors.Is(err, experiment.ErrNoSuccess) { // otherwise the error is enough
+	if len(exp.Runs)+len(exp.Slices) > 0 || c.json || ctx.Err() != nil || errors.Is(err, experiment.ErrNoSuccess) { // otherwise the error says enough
 		if showErr := c.print(rep); showErr != nil {
 			return errors.Join(err, showErr)
 		}
 	}
 	if ended := outcome(exp.Ended()); ended != nil {
 		if err != nil && exp.Ended().Status == record.OutcomeFailed {
-			return err // it has more detail, such as the end of a log
+			return err // err has more detail, such as the end of a log
 		}
 		return ended
 	}
@@ -144,10 +145,11 @@ func (c *common) show(ctx context.Context, exp *record.Experiment, rep *report.R
 	return nil
 }
 
-// measure runs an experiment and writes its report; nil: there is nothing to show.
+// measure runs an experiment and writes its report. The report is nil if there is nothing to
+// show.
 func (c *common) measure(ctx context.Context, o experiment.Options) (*record.Experiment, *report.Report, error) {
 	o.Permit, o.Depth, o.NoPMQoS = c.permit, c.depth(), c.noPMQoS
-	const least = 10 * time.Second // enough to start anything and give it a turn
+	const least = 10 * time.Second // enough to start a program and give it a turn
 	if o.Budget = c.budget; c.budget != 0 && c.budget < least {
 		return nil, nil, usage.Errorf("--budget takes %v or more, not %v", least, c.budget)
 	}
@@ -179,7 +181,8 @@ func (c *common) measure(ctx context.Context, o experiment.Options) (*record.Exp
 	return exp, rep, err
 }
 
-// outcome turns an experiment's outcome into the exit code; nil: it was complete.
+// outcome returns the error, with its exit code, for an experiment's outcome; nil: the experiment
+// is complete.
 func outcome(o record.Outcome) *exit {
 	switch o.Status {
 	case record.OutcomeComplete:
@@ -192,7 +195,7 @@ func outcome(o record.Outcome) *exit {
 	return &exit{exitFailed, errors.New(o.Reason)}
 }
 
-// print prints the result: JSON for machines, a table for people.
+// print prints the result: as JSON if --json was given, otherwise as text.
 func (c *common) print(rep *report.Report) error {
 	if c.json {
 		return jsonv1.Write(c.cmd.OutOrStdout(), rep)
@@ -200,7 +203,7 @@ func (c *common) print(rep *report.Report) error {
 	return text.Terminal(screen.Below(c.cmd.OutOrStdout()), rep, styleOf(os.Stdout))
 }
 
-// styleOf returns the style for f: colours and width of a terminal; it respects NO_COLOR.
+// styleOf returns the style for a file: the terminal's width, and colours unless NO_COLOR is set.
 func styleOf(f *os.File) text.Style {
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {
@@ -209,7 +212,7 @@ func styleOf(f *os.File) text.Style {
 	return text.Style{Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Width: width}
 }
 
-// terminal returns where a command lists its findings for people.
+// terminal returns where a command lists its findings as text.
 func terminal(cmd *cobra.Command) escape.Terminal {
 	style := styleOf(os.Stdout)
 	return escape.Terminal{W: screen.Below(cmd.OutOrStdout()), Color: style.Color, Width: style.Width}

@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// schemas maps commands to their names in JSON, if those differ.
+// schemas maps commands to the names of their JSON objects, if those differ.
 var schemas = map[string]string{"compare": "comparison", "diagnose": "diagnosis"}
 
-// printFailure prints the JSON object of a command with --json that ended before it printed any.
-// It looks for the flag in the arguments, because they may not parse.
+// printFailure prints a JSON object for a command with --json that ended before it printed any.
+// It searches the arguments for the flag, because they may not have been parsed.
 func printFailure(stdout *counter, cmd *cobra.Command, args []string, reason error) {
 	asked := slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 	if !asked || stdout.n > 0 || cmd.Flags().Lookup("json") == nil {
@@ -33,7 +33,7 @@ func printFailure(stdout *counter, cmd *cobra.Command, args []string, reason err
 	}{"dyno." + name + "/1", false, redact.Text(reason.Error())})
 }
 
-// counter counts the bytes that are written through it, and keeps the first error.
+// counter counts the bytes written through it, and keeps the first error.
 type counter struct {
 	w   io.Writer
 	n   int

@@ -21,11 +21,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// errMissed is returned by checkGate if the gate did not pass; it has printed why.
+// errMissed is returned by checkGate if the gate did not pass. checkGate has printed the reason.
 var errMissed = errors.New("the gate was missed")
 
-// checkGate applies a gate to the comparison of a report and prints the outcome. Without a gate the
-// outcome is nil.
+// checkGate applies a gate to a report's comparison and prints the outcome. Without a gate it
+// returns a nil outcome.
 func checkGate(w io.Writer, r *report.Report, gate *compare.Gate) (*compare.Outcome, error) {
 	switch {
 	case r.Comparison == nil:
@@ -41,12 +41,12 @@ func checkGate(w io.Writer, r *report.Report, gate *compare.Gate) (*compare.Outc
 	return &outcome, nil
 }
 
-// verdictFiles are the flags that name files for a result.
+// verdictFiles are the flags that name files for a comparison's result.
 type verdictFiles struct {
 	junit, benchstat, markdown, history string
 }
 
-// Register adds the flags to those of a command.
+// Register adds the flags to a command's flags.
 func (f *verdictFiles) Register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.junit, "junit", "", "file for the result as JUnit XML")
 	flags.StringVar(&f.benchstat, "benchstat", "", "file for the samples as lines of Go benchmarks, for benchstat -col /side")
@@ -54,7 +54,8 @@ func (f *verdictFiles) Register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.history, "history", "", "folder to which to append the result, for dyno history")
 }
 
-// Check returns an error if a file cannot be written, before anything is measured.
+// Check returns an error if a file could not be written. It is called before anything is
+// measured.
 func (f *verdictFiles) Check() error {
 	for _, file := range []string{f.junit, f.benchstat, f.markdown} {
 		if file == "" {
@@ -67,22 +68,22 @@ func (f *verdictFiles) Check() error {
 	return nil
 }
 
-// verdict is the content of the files.
+// verdict is what the files contain.
 type verdict struct {
 	Experiment *record.Experiment // nil: nothing was measured
 	Report     *report.Report
-	Gate       *compare.Outcome // nil: there was none
-	// Sides are the revisions that were compared; nil: the sides are no revisions.
+	Gate       *compare.Outcome // nil: there is no gate
+	// Sides are the revisions that were compared; nil: the sides are not revisions.
 	Sides *[2]revision.Revision
 }
 
-// Write writes the files that were named.
+// Write writes the files that the flags name.
 func (f *verdictFiles) Write(r verdict) error {
 	return errors.Join(
 		write(f.junit, func(w io.Writer) error { return ci.JUnit(w, r.Report, r.Gate) }),
 		write(f.benchstat, func(w io.Writer) error {
 			if r.Experiment == nil {
-				return nil // no samples: the file is empty
+				return nil // without samples the file is empty
 			}
 			return ci.Benchmarks(w, r.Experiment)
 		}),
@@ -91,7 +92,7 @@ func (f *verdictFiles) Write(r verdict) error {
 	)
 }
 
-// write writes a file as a whole; empty: none.
+// write writes a file as a whole; without a name it does nothing.
 func write(file string, content func(io.Writer) error) error {
 	if file == "" {
 		return nil
@@ -116,7 +117,7 @@ func (r verdict) markdown(w io.Writer) error {
 	return text.Markdown(w, r.Report)
 }
 
-// append appends to the history, unless the experiment has no result.
+// append appends the result to the history, unless the experiment has no result.
 func (f *verdictFiles) append(r verdict) error {
 	c := r.Report.Comparison
 	if f.history == "" || c == nil || !r.Report.Complete() {

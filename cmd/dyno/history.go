@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// page is the name of the page in a history's folder.
+// page is the name of the page in the folder of a history.
 const page = "history.html"
 
 // historyObject is what dyno history prints with --json.

@@ -27,7 +27,7 @@ type importing struct {
 	options importer.Options
 }
 
-// newImport makes dyno import.
+// newImport returns the command dyno import.
 func newImport() *cobra.Command {
 	var in importing
 	cmd := &cobra.Command{
@@ -99,7 +99,7 @@ func (in *importing) run(cmd *cobra.Command, name string) error {
 	return nil
 }
 
-// script writes the scenario that runs a script.
+// script writes a scenario that runs a script with its own tool.
 func (in *importing) script(cmd *cobra.Command, form importer.Form, name string) error {
 	if name == "-" {
 		return usage.Errorf("%s is run by its own tool, from its file: name the file", form.What)
@@ -127,7 +127,7 @@ func (in *importing) script(cmd *cobra.Command, form importer.Form, name string)
 	return nil
 }
 
-// complete sets the options that depend on file names.
+// complete sets the options that depend on the names of files.
 func (in *importing) complete(form importer.Form, name string) error {
 	if in.options.Secrets && in.out == "" {
 		return usage.Errorf("--secrets writes a second file: name the scenario with -o FILE")
@@ -159,7 +159,7 @@ func (in *importing) complete(form importer.Form, name string) error {
 	return nil
 }
 
-// write writes the scenario and its other files; an existing file stays.
+// write writes the scenario and its other files. It never replaces an existing file.
 func (in *importing) write(result *importer.Result) error {
 	if err := create(in.out, result.Scenario, 0o644); err != nil {
 		return err
@@ -177,7 +177,7 @@ func (in *importing) write(result *importer.Result) error {
 	return nil
 }
 
-// create writes a file that does not exist yet.
+// create writes a new file; it fails if the file exists.
 func create(name string, data []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, os.ErrExist) {
@@ -219,7 +219,7 @@ func input(stdin io.Reader, name string) ([]byte, error) {
 	return text, nil
 }
 
-// reportImport says what was taken and what was left out. Secrets are not in it.
+// reportImport prints what was taken and what was left out, without secrets.
 func reportImport(w io.Writer, result *importer.Result) {
 	const most = 20
 	list := func(title string, lines []string) {
@@ -244,7 +244,7 @@ func reportImport(w io.Writer, result *importer.Result) {
 	list("note", result.Notes)
 }
 
-// consent returns the flag that a target on another machine needs.
+// consent returns the flag that a target on another machine requires.
 func consent(target string) string {
 	u, err := url.Parse(target)
 	if err != nil || u.Hostname() == "localhost" {

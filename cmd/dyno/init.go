@@ -24,7 +24,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newInit makes dyno init.
+// newInit returns the command dyno init.
 func newInit() *cobra.Command {
 	var p request.Program
 	cmd := &cobra.Command{
@@ -95,7 +95,7 @@ func isURL(arg string) bool {
 	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://")
 }
 
-// which returns an error that lists the programs of which one must be named.
+// which returns an error that lists the programs of which the user must name one.
 func which(found []string) error {
 	if len(found) == 0 {
 		return usage.Errorf("there is no Go program in or below this folder: name its folder")
@@ -103,7 +103,7 @@ func which(found []string) error {
 	return usage.Errorf("there are several programs here; name one:%s", request.Lines("dyno init ", found))
 }
 
-// starter writes the commented scenario.
+// starter writes the commented scenario for a folder without a Go program.
 func starter(out io.Writer, name string) error {
 	text := append([]byte(scenario.Modeline+"\n"), scenario.Starter()...)
 	if err := createWithSchema(name, text); err != nil {
@@ -116,10 +116,10 @@ for a service that already runs: dyno init http://127.0.0.1:8080/, with its addr
 	return nil
 }
 
-// usual are paths that many programs answer.
+// usual are paths that many programs serve.
 var usual = []string{"/", "/health", "/healthz", "/api/health", "/version", "/metrics"}
 
-// ofProgram writes the scenario of a program, which it builds and starts for a moment.
+// ofProgram builds a program, starts it for a moment, and writes its scenario.
 func ofProgram(ctx context.Context, out io.Writer, flags *request.Program, pkg, name string) error {
 	t, path, err := flags.Target()
 	if err != nil {
@@ -159,7 +159,7 @@ func ofProgram(ctx context.Context, out io.Writer, flags *request.Program, pkg, 
 	return writeScenario(out, name, s, notes)
 }
 
-// get makes a scenario of GET requests for a path of a service.
+// get returns a scenario of GET requests for a path of a service.
 func get(service, base, path string) *scenario.Scenario {
 	return &scenario.Scenario{
 		Name: letters(service), Mode: record.KindCapacity,
@@ -172,7 +172,8 @@ func get(service, base, path string) *scenario.Scenario {
 // called returns the name of a package's program.
 func called(root, pkg string) string { return letters(filepath.Base(filepath.Join(root, pkg))) }
 
-// observed prints what was seen of a program, and returns it as comments for the file.
+// observed prints what was found out about a program, and returns it as comments for the
+// scenario.
 func observed(out io.Writer, s *environment.Seen, asked []string) (notes []string, err error) {
 	listens := make([]string, len(s.Listens))
 	for i, at := range s.Listens {
@@ -202,7 +203,7 @@ func observed(out io.Writer, s *environment.Seen, asked []string) (notes []strin
 	return append(notes, "dyno init - explains all fields, such as those for bodies, logins and mixes of requests."), nil
 }
 
-// writeScenario writes a scenario, which dyno can run without an edit.
+// writeScenario writes a scenario that dyno can run as it is.
 func writeScenario(out io.Writer, name string, s *scenario.Scenario, top []string) error {
 	comments := scenario.Starting()
 	comments.Modeline, comments.Top = true, top
@@ -220,7 +221,8 @@ func writeScenario(out io.Writer, name string, s *scenario.Scenario, top []strin
 	return nil
 }
 
-// free returns an error if a file cannot be created, because it or no folder of it exists.
+// free returns an error if a file cannot be created: because it exists, or because its folder
+// does not.
 func free(name string) error {
 	if _, err := os.Stat(name); err == nil {
 		return fmt.Errorf("%s exists already; name another file", name)
@@ -232,7 +234,7 @@ func free(name string) error {
 	return nil
 }
 
-// ofRunning makes the scenario of a service that already runs.
+// ofRunning returns the scenario of a service that is already running.
 func ofRunning(address string) (*scenario.Scenario, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -244,8 +246,8 @@ func ofRunning(address string) (*scenario.Scenario, error) {
 	return s, nil
 }
 
-// fromRoot returns a package as the scenario's file must name it: from the nearest folder with a
-// go.mod at or above the file.
+// fromRoot returns a package's path as the scenario must name it: relative to root, the nearest
+// folder with a go.mod at or above the scenario.
 func fromRoot(root, pkg, file string) (string, error) {
 	abs, err := filepath.Abs(pkg)
 	if err != nil {
@@ -263,7 +265,7 @@ func fromRoot(root, pkg, file string) (string, error) {
 	return "./" + rel, nil
 }
 
-// createWithSchema writes a scenario, and the schema into its folder.
+// createWithSchema writes a scenario, and the schema into the same folder.
 func createWithSchema(name string, text []byte) error {
 	if err := create(name, text, 0o644); err != nil {
 		return err
@@ -271,7 +273,7 @@ func createWithSchema(name string, text []byte) error {
 	return writeSchema(name)
 }
 
-// writeSchema writes the schema into a scenario's folder, unless it is there.
+// writeSchema writes the schema into a scenario's folder, unless the file exists.
 func writeSchema(name string) error {
 	file := filepath.Join(filepath.Dir(name), scenario.SchemaFile)
 	if _, err := os.Stat(file); err == nil {
@@ -280,7 +282,7 @@ func writeSchema(name string) error {
 	return create(file, scenario.Schema, 0o644)
 }
 
-// letters makes a name of letters, digits, - and _.
+// letters turns a text into a name of letters, digits, - and _.
 func letters(s string) string {
 	s = strings.Trim(strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {

@@ -27,7 +27,7 @@ It listens on loopback unless --listen says otherwise; every client that reaches
   dyno live --listen 127.0.0.1:8100 dyno-out`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := request.OutFolder // may be created later
+			dir := request.OutFolder // it may be created later
 			if len(args) == 1 {
 				dir = args[0]
 				if at, err := os.Stat(dir); err != nil || !at.IsDir() {
@@ -53,7 +53,7 @@ It listens on loopback unless --listen says otherwise; every client that reaches
 	return cmd
 }
 
-// withPort completes an address of which a part is missing.
+// withPort completes an address that lacks its host or its port.
 func withPort(listen string) string {
 	if _, err := strconv.ParseUint(listen, 10, 16); err == nil {
 		return "127.0.0.1:" + listen
@@ -61,7 +61,7 @@ func withPort(listen string) string {
 	return net.JoinHostPort(strings.Trim(listen, "[]"), "8100")
 }
 
-// reachable returns the address at which a browser on this machine reaches a listener.
+// reachable returns the address by which a browser on this machine reaches a listener.
 func reachable(a net.Addr) string {
 	if t, ok := a.(*net.TCPAddr); ok && t.IP.IsUnspecified() {
 		return fmt.Sprintf("localhost:%d", t.Port)

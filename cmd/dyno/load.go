@@ -79,7 +79,7 @@ and the SLO was not met all the same.`,
 	return cmd
 }
 
-// judgeLoad turns a load's result into the exit code.
+// judgeLoad returns the error, with its exit code, for a load that missed its SLO.
 func judgeLoad(rep *report.Report) error {
 	if v := rep.Load.Verdict; v != nil && !v.Met && v.Inconclusive == "" {
 		return &exit{exitMissed, errors.New(rep.Load.MissedText())}

@@ -1,8 +1,8 @@
 // Command dyno measures Go network services: it drives a service to its capacity under an SLO,
-// observes the process at the same time, and reports with a confidence interval whether a change
-// made it faster. This package is wiring only: it reads flags, passes a scenario to
-// lab/experiment and the result to lab/report. Package request makes the scenario that flags
-// describe, and usage says what is wrong with a command line.
+// observes the process meanwhile, and reports with a confidence interval whether a change made it
+// faster. This package only connects others: it reads flags, passes a scenario to lab/experiment
+// and the result to lab/report. Package request makes the scenario that flags describe, and
+// package usage explains mistakes on a command line.
 package main
 
 import (
@@ -30,11 +30,10 @@ const (
 	exitFailed  = 1
 	exitUsage   = 2
 	exitMissed  = 3 // the gate or the SLO was missed, or no request succeeded
-	exitInvalid = 4 // the run does not count; the reason was printed
+	exitInvalid = 4 // the run is invalid; the reason was printed
 )
 
-// exit is an error with its exit code. A command that has already printed its message leaves err
-// nil.
+// exit is an error with its exit code. err is nil if the command has already printed its message.
 type exit struct {
 	code int
 	err  error
@@ -50,17 +49,17 @@ func (e *exit) Unwrap() error { return e.err }
 
 func main() { os.Exit(command()) }
 
-// command runs the command of the process's arguments and returns its exit code.
+// command carries out the command line of this process and returns its exit code.
 func command() int {
 	load.SpareProcs()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends it immediately; the reaper then stops the remaining processes
+	context.AfterFunc(ctx, stop) // a second signal then ends the process immediately, and the reaper stops the processes that remain
 	return run(ctx, os.Args[1:])
 }
 
-// run executes one command and returns its exit code; it prints an error as one line on stderr,
-// and with --json as an object on stdout.
+// run carries out one command line and returns its exit code. It prints an error as one line on
+// stderr and, with --json, as an object on stdout.
 func run(ctx context.Context, args []string) int {
 	root := newRoot()
 	root.SetArgs(args)
@@ -70,7 +69,7 @@ func run(ctx context.Context, args []string) int {
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(usage.WithLine(ctx, args))
 	if err == nil {
-		err = stdout.err // help and lists ignore it
+		err = stdout.err // commands such as help ignore errors of writing
 	}
 	if err == nil {
 		return 0
@@ -86,7 +85,8 @@ func run(ctx context.Context, args []string) int {
 // errInterrupted is the error of an interrupted command.
 var errInterrupted = errors.New("interrupted; the results until then were kept, and no process was left behind")
 
-// judge returns the exit code of an error and the message to print; nil: it was printed already.
+// judge returns the exit code for an error, and the message to print; a nil message was printed
+// already.
 func judge(err error) (code int, reason error) {
 	var (
 		e     *exit
@@ -136,7 +136,7 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed or no request 
 	return root
 }
 
-// gone answers commands of earlier versions.
+// gone explains commands that earlier versions had.
 func gone() *cobra.Command {
 	return &cobra.Command{Use: "layout", Hidden: true, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
 		return usage.Errorf("layout was removed; the vet tool fieldalignment finds padding, and perf c2c the cache lines that cores contend for")

@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// freeAddress returns an address below those that systems give to outgoing connections.
+// freeAddress returns an address whose port is below the range that systems use for outgoing
+// connections.
 func freeAddress() string {
 	for {
 		address := fmt.Sprintf("127.0.0.1:%d", 15000+rand.N(10_000))
@@ -39,7 +40,7 @@ func freeAddress() string {
 	}
 }
 
-// The scripts run the command as a user does and look at exit code, stdout and stderr.
+// The scripts run the command as a user does, and check exit code, stdout and stderr.
 func TestScripts(t *testing.T) {
 	root, err := os.Getwd()
 	if err != nil {
@@ -52,7 +53,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("NATS", freeAddress())
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
-			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "PATH"} { // scenarios build programs
+			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "PATH"} { // for scenarios that build programs
 				if v := os.Getenv(name); v != "" {
 					env.Setenv(name, v)
 				}
@@ -71,20 +72,20 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			// terminate: SIGTERM to what runs in the background.
+			// terminate sends SIGTERM to the background commands.
 			"terminate": func(ts *testscript.TestScript, _ bool, _ []string) {
 				for _, c := range ts.BackgroundCmds() {
 					c.Process.Signal(syscall.SIGTERM)
 				}
 			},
-			// await FILE: it exists.
+			// await FILE waits until the file exists.
 			"await": func(ts *testscript.TestScript, _ bool, args []string) {
 				for _, err := os.Stat(ts.MkAbs(args[0])); err != nil; _, err = os.Stat(ts.MkAbs(args[0])) {
 					time.Sleep(time.Millisecond)
 				}
 			},
-			// serve [tls] STATUS [BODY]: a server that answers everything with a status, at $URL; /hang is
-			// never answered and makes a file "asked".
+			// serve [tls] STATUS [BODY] starts a server at $URL that answers everything with a
+			// status. It never answers /hang, and then makes a file "asked".
 			"serve": func(ts *testscript.TestScript, _ bool, args []string) {
 				secure, body := args[0] == "tls", ""
 				if secure {
@@ -97,7 +98,7 @@ func TestScripts(t *testing.T) {
 				ts.Check(err)
 				s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.URL.Path == "/hang" {
-						io.Copy(io.Discard, r.Body) // until then the end of the connection does not show
+						io.Copy(io.Discard, r.Body) // the server notices the end of the connection only after it has read the body
 						os.WriteFile(ts.MkAbs("asked"), nil, 0o600)
 						<-r.Context().Done()
 					}
@@ -113,7 +114,8 @@ func TestScripts(t *testing.T) {
 				ts.Defer(s.Close)
 				ts.Setenv("URL", s.URL)
 			},
-			// validates NAME: stdout is an object as the published schema NAME says.
+			// validates NAME checks that stdout is an object as the published schema NAME
+			// describes it.
 			"validates": func(ts *testscript.TestScript, _ bool, args []string) {
 				var o map[string]any
 				ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &o))
@@ -122,7 +124,8 @@ func TestScripts(t *testing.T) {
 				}
 				ts.Check(validate(o))
 			},
-			// exits CODE[,CODE] COMMAND...: the command ends with exactly that code, or one of these.
+			// exits CODE[,CODE] COMMAND... checks that the command ends with that exit code, or
+			// with one of these.
 			"exits": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) < 2 {
 					ts.Fatalf("usage: exits CODE COMMAND [ARG...]")

@@ -17,9 +17,9 @@ load: {url: "http://${target.listen}/", schedule: {rate: 50}}
 variants: [{name: baseline}, {name: batch, args: [--batch]}]
 `
 
-// testdata/messages.txt has the mistakes that people make on a command line, and what is
-// answered: the exit code and what is printed on stderr. Words are separated by spaces, and U is
-// a URL at which nothing listens: what is understood ends with that.
+// testdata/messages.txt lists mistakes that people make on a command line with their exit code
+// and what is printed on stderr. Spaces separate the words. U is a URL at which nothing listens:
+// a command line that is understood fails with that.
 func TestMessages(t *testing.T) {
 	table, err := filepath.Abs("testdata/messages.txt")
 	if err != nil {
@@ -69,7 +69,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// messageOf runs a command, and returns its exit code and what it printed on stderr.
+// messageOf runs a command; it returns the exit code and what was printed on stderr.
 func messageOf(t *testing.T, args []string) (code int, said string) {
 	t.Helper()
 	file, err := os.CreateTemp(t.TempDir(), "stderr")

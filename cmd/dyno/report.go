@@ -80,8 +80,9 @@ judges SLO and gate.`,
 	return cmd
 }
 
-// writeFile renders into a file that appears only when it is complete. Two commands may write it
-// concurrently: each has a temporary file of its own, and the last one to finish stays.
+// writeFile renders a report into a file that appears only when it is complete. If two commands
+// write it concurrently, each has its own temporary file, and the last one to finish determines
+// the content.
 func writeFile[T any](path string, shown T, render func(io.Writer, T) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {

@@ -46,7 +46,7 @@ func publishedSchema(name string) ([]byte, error) {
 	return b, nil
 }
 
-// newSchema makes dyno schema.
+// newSchema returns the command dyno schema.
 func newSchema() *cobra.Command {
 	var list bool
 	cmd := &cobra.Command{

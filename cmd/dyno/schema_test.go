@@ -27,7 +27,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// objects are the Go types of what commands print with --json.
+// objects are the Go types of the objects that commands print with --json.
 func objects() map[string]any {
 	of := func(kind string) any { return jsonv1.Object(&report.Report{Kind: kind}) }
 	return map[string]any{
@@ -38,15 +38,15 @@ func objects() map[string]any {
 	}
 }
 
-// TestSchemas: the published schemas are those of the Go types. Rows whose keys are in a table, and
-// not in a type, are described by the rows of the reports for tests.
+// TestSchemas checks that the published schemas are those of the Go types. If the keys of rows
+// come from a table instead of a type, the schema is derived from the rows of the test reports.
 func TestSchemas(t *testing.T) {
 	root, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	examples := examplesOf(t)
-	t.Chdir("../..") // comments are found by the paths of packages
+	t.Chdir("../..") // comments are found by the paths of the packages
 	reflector := reflectorOf(t)
 	for name, o := range objects() {
 		s := jsonOf(t, reflector.Reflect(o))
@@ -87,7 +87,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// lists matches lists of texts, which the file has on one line each.
+// lists matches lists of texts, which the files have on one line each.
 var lists = regexp.MustCompile(`\[\s+"[^\]"]*"(,\s+"[^\]"]*")*\s+\]`)
 
 func reflectorOf(t *testing.T) *make.Reflector {
@@ -99,7 +99,7 @@ func reflectorOf(t *testing.T) *make.Reflector {
 	}
 	r.Namer = func(t reflect.Type) string {
 		if t.Name() == "" {
-			return "" // a type without a name is described in its place
+			return "" // a type without a name is described where it is used
 		}
 		return filepath.Base(t.PkgPath()) + "." + t.Name()
 	}
@@ -118,7 +118,7 @@ func reflectorOf(t *testing.T) *make.Reflector {
 		case reflect.TypeFor[record.SLO]():
 			return &make.Schema{Type: "object", Description: "bounds of latencies in ms by p50_ms ... max_ms, errors as a share, gauges by name"}
 		}
-		if t.Name() == "object" { // its keys are in a table
+		if t.Name() == "object" { // its keys come from a table
 			return &make.Schema{Type: "object"}
 		}
 		return nil
@@ -141,8 +141,8 @@ func jsonOf(t *testing.T, v any) (out map[string]any) {
 	return out
 }
 
-// nullable lets lists, maps and objects behind pointers be null, as Go writes them when nothing is
-// known. The types do not say which.
+// nullable permits null for lists, maps and objects behind pointers, since Go writes null if they
+// are nil. The types do not show which may be nil.
 func nullable(v any) {
 	switch v := v.(type) {
 	case []any:
@@ -181,7 +181,7 @@ func nullable(v any) {
 	}
 }
 
-// describeRows describes the rows of a list by the keys and types that rows in examples have.
+// describeRows derives the schema of a list's rows from the keys and types in examples.
 func describeRows(s map[string]any, key string, examples []map[string]any) {
 	list, ok := s["properties"].(map[string]any)[key].(map[string]any)
 	if !ok {
@@ -232,7 +232,7 @@ func kindOf(v any) string {
 	return "object"
 }
 
-// examplesOf are the objects of the reports for tests, by their schema.
+// examplesOf returns the objects of the test reports that have a schema.
 func examplesOf(t *testing.T) map[string][]map[string]any {
 	out := map[string][]map[string]any{}
 	for _, r := range reporttest.Reports() {
@@ -255,7 +255,7 @@ func schemaOf(o map[string]any) string {
 	return strings.TrimSuffix(strings.TrimPrefix(s, "dyno."), "/1")
 }
 
-// validate checks an object against the published schema that it names.
+// validate checks an object by the published schema that the object names.
 func validate(o map[string]any) error {
 	b, err := publishedSchema(schemaOf(o))
 	if err != nil {
@@ -276,8 +276,8 @@ func validate(o map[string]any) error {
 	return compiled.Validate(o)
 }
 
-// TestAllArePublished: every schema that the lab's code names is published, but for what services
-// print about themselves.
+// TestAllArePublished checks that every schema that the lab's code names is published, except
+// those of what services print about themselves.
 func TestAllArePublished(t *testing.T) {
 	names := regexp.MustCompile(`"dyno\.([a-z]+)/1"`)
 	found := 0
@@ -305,8 +305,8 @@ func TestAllArePublished(t *testing.T) {
 	}
 }
 
-// TestReportsValidate: every report for tests is as its published schema says, and a wrong one is
-// not.
+// TestReportsValidate checks that every test report matches its published schema, and that a
+// wrong report does not.
 func TestReportsValidate(t *testing.T) {
 	n := 0
 	for name, list := range examplesOf(t) {
@@ -320,7 +320,7 @@ func TestReportsValidate(t *testing.T) {
 				t.Errorf("%s: a text in place of the warnings was accepted", name)
 			}
 			delete(o, "warnings")
-			if o["valid"] == true && validate(o) == nil { // an invalid one may end after its reason
+			if o["valid"] == true && validate(o) == nil { // an invalid one may have no keys after its reason
 				t.Errorf("%s: an object without warnings was accepted", name)
 			}
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// tunable are the metrics that a search can improve.
+// tunable are the metrics that dyno tune can improve.
 var tunable = []string{compare.MetricWork, compare.MetricCPU, compare.MetricP99}
 
 func newTune() *cobra.Command {
@@ -72,10 +72,10 @@ to be named with --only.`,
 	return cmd
 }
 
-// leastTune is enough to measure the start, a group of changes and a proof.
+// leastTune is enough time to measure the start, one group of changes, and the final comparison.
 const leastTune = 2 * time.Minute
 
-// asExit gives an error its exit code.
+// asExit gives an error of an invalid experiment its exit code.
 func asExit(err error) error {
 	if errors.Is(err, experiment.ErrUnfit) {
 		return &exit{exitInvalid, err}
@@ -83,7 +83,7 @@ func asExit(err error) error {
 	return err
 }
 
-// tune carries a search out and shows its result.
+// tune carries out a search and prints its result.
 func (c *common) tune(cmd *cobra.Command, o tuning.Options) error {
 	e := &o.Experiment
 	e.Permit, e.NoPMQoS, e.Budget = c.permit, c.noPMQoS, c.budget

@@ -40,7 +40,7 @@ func this() binary {
 	return v
 }
 
-// agentsVersion must be the same of a coordinator and its agents.
+// agentsVersion returns the version that a coordinator and its agents must have in common.
 func agentsVersion() string {
 	v := this()
 	out := v.Version
@@ -53,7 +53,7 @@ func agentsVersion() string {
 	return out
 }
 
-// newVersion returns the command.
+// newVersion returns the command dyno version.
 func newVersion() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -66,7 +66,7 @@ func newVersion() *cobra.Command {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(v)
 			}
 			text := "dyno " + v.Version
-			if v.Commit != "" { // go install of a version knows none
+			if v.Commit != "" { // a program installed by version does not know its commit
 				text += " " + v.Commit
 			}
 			if v.Dirty {

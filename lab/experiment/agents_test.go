@@ -33,8 +33,9 @@ func serveAsAgent(url string) error {
 	return (&agents.Agent{Network: bus, Version: "v1"}).Serve(context.Background())
 }
 
-// An agent that is killed in the middle of a slice costs that slice, by its name, and no rate: the
-// next slices are sent by as many agents as before, when another has taken the place.
+// If an agent is killed in the middle of a slice, that slice is invalid and its error names the
+// agent. The rates are not affected: the next slices are sent by as many agents as before, once
+// another has replaced the lost one.
 func TestAgentKilledInASlice(t *testing.T) {
 	t.Parallel()
 	bus, err := natsbus.Listen("127.0.0.1:0", agentsToken, nil)

@@ -10,7 +10,7 @@ import (
 	"dyno/lab/scenario"
 )
 
-// A budget that starting the processes uses up still gives one block, and ends.
+// If starting the processes uses up the budget, the experiment still takes one round, and ends.
 func TestBudgetThatIsTooShort(t *testing.T) {
 	t.Parallel()
 	exp, err := Execute(t.Context(), Options{Scenario: twoBurns(t), Out: filepath.Join(t.TempDir(), "out"), Budget: time.Nanosecond, NoPMQoS: true})
@@ -32,7 +32,7 @@ func TestBudgetThatIsTooShort(t *testing.T) {
 	}
 }
 
-// A rate that must not be passed is not passed by what works as fast as it can.
+// With a maximum rate, nothing is sent as fast as the target can work.
 func TestTurnsKeepToMaxRate(t *testing.T) {
 	t.Parallel()
 	sc := twoBurns(t)

@@ -18,21 +18,22 @@ import (
 	"dyno/lab/workload"
 )
 
-// pace is the length and number of runs under a number of concurrent units, at one depth.
+// pace is the length and number of the runs with concurrent units or sessions, at one depth.
 type pace struct {
-	search, warmup time.Duration // measured time and warm-up of a searching run
-	datum          time.Duration // measured time of a run whose result enters the comparison
-	rounds         int           // 0: the searches are the result
+	search, warmup time.Duration // measured time and warm-up of a run of a search
+	datum          time.Duration // measured time of a run whose result is a sample of the comparison
+	rounds         int           // rounds of the comparison; 0: the searches are the result
 }
 
-// paces are the paces of jobs. At some hundred units per second a run has the 400 that a p95 needs.
+// paces are the paces of jobs. At a few hundred units per second, a run has the 400 units that a
+// p95 needs.
 var paces = map[Depth]pace{
 	Quick:    {search: 2 * time.Second, datum: 2 * time.Second, warmup: time.Second},
 	Default:  {search: 3 * time.Second, datum: 4 * time.Second, warmup: time.Second, rounds: 6},
 	Thorough: {search: 5 * time.Second, datum: 10 * time.Second, warmup: 2 * time.Second, rounds: 12},
 }
 
-// pace returns the depth's pace, with the scenario's own values where it has them.
+// pace returns the pace of the depth; the scenario's own values replace it.
 func (o *Options) pace() pace {
 	p, m := paces[o.Depth], o.Scenario.Measure
 	if o.Scenario.Load.Traits().Axis == workload.AxisSessions {
@@ -45,7 +46,7 @@ func (o *Options) pace() pace {
 	return p
 }
 
-// peaks finds the best concurrency of each of some variants.
+// peaks finds the best concurrency of each variant.
 func (x *executor) peaks(ctx context.Context, length time.Duration, variants []scenario.Variant) (map[string]capacity.Peak, error) {
 	found := map[string]capacity.Peak{}
 	for _, v := range variants {
@@ -79,17 +80,17 @@ func (x *executor) peaks(ctx context.Context, length time.Duration, variants []s
 	return found, nil
 }
 
-// drop excludes a variant that cannot be measured from a comparison of several.
+// drop excludes a variant that cannot be measured from a comparison of several variants.
 func (x *executor) drop(variant string, err error) {
 	x.dropped[variant] = true
-	why := strings.Join(strings.Fields(redact.Text(err.Error())), " ") // the end of a log has several lines
+	why := strings.Join(strings.Fields(redact.Text(err.Error())), " ") // an error that quotes the end of a log has several lines
 	text := variant + " is left out: " + strings.TrimPrefix(why, ErrUnfit.Error()+": ")
 	x.exp.Warnings = append(x.exp.Warnings, text)
 	x.opts.Progress.Say(text)
 }
 
-// byConcurrencyOf returns a search over a variant's concurrent units. A job that works through
-// one unit after the other has nothing to search.
+// byConcurrencyOf returns a search over a variant's number of concurrent units. If a job works
+// through one unit after the other, the search tries only 1.
 func (x *executor) byConcurrencyOf(v scenario.Variant, length time.Duration) capacity.Concurrency {
 	s := capacity.Concurrency{SLO: x.exp.SLO, Max: x.opts.Scenario.Measure.MaxConcurrency, Listed: x.opts.Scenario.ConcurrencyOf(v), Length: length}
 	if !x.opts.Scenario.Parallel(v) {
@@ -99,8 +100,9 @@ func (x *executor) byConcurrencyOf(v scenario.Variant, length time.Duration) cap
 }
 
 // byConcurrency finds the capacity of each variant under concurrent units: the most units per
-// second, and the concurrency at which they are reached. Then it measures all variants there in
-// rotated rounds, and the baseline twice if there is something to compare.
+// second, and the concurrency at which they are reached. It then measures all variants at their
+// best concurrency, in rounds with rotating order. If several variants are compared, each round
+// also has a second run of the baseline as control.
 func (x *executor) byConcurrency(ctx context.Context) error {
 	p, variants := x.opts.pace(), x.variants
 	if x.kind.alone {
@@ -150,12 +152,12 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 	return nil
 }
 
-// fewer is the share of the best concurrency that is tried in a round in which the best missed the
+// fewer is the share of the best concurrency that a round tries after the best has missed the
 // SLO.
 const fewer = 0.75
 
-// atPeak plans a slot of a rotation: one run at the variant's best concurrency, and one with
-// fewer concurrent units if that misses.
+// atPeak plans a slot of a rotation: a run at the variant's best concurrency and, if that misses
+// the SLO, one with fewer concurrent units.
 func (x *executor) atPeak(p pace, found map[string]capacity.Peak, last string) func(record.RunSpec, []*record.Run) (record.RunSpec, bool) {
 	return func(slot record.RunSpec, runs []*record.Run) (record.RunSpec, bool) {
 		variant := slot.Variant
@@ -176,7 +178,7 @@ func (x *executor) atPeak(p pace, found map[string]capacity.Peak, last string) f
 	}
 }
 
-// profileJobs takes one run under profiles of each variant at its best concurrency.
+// profileJobs takes one run under profiles of each variant, at its best concurrency.
 func (x *executor) profileJobs(ctx context.Context, variants []scenario.Variant, found map[string]capacity.Peak) error {
 	for _, v := range variants {
 		plan := x.diagnosePlan(v.Name, 0)
@@ -188,8 +190,8 @@ func (x *executor) profileJobs(ctx context.Context, variants []scenario.Variant,
 	return nil
 }
 
-// locatePeak finds the approximate capacity of the diagnosed variant. That there is none is a
-// warning, since the diagnosis names the cause.
+// locatePeak finds the approximate capacity of the diagnosed variant. If there is none, it adds a
+// warning instead of returning an error, since the diagnosis names the cause.
 func (x *executor) locatePeak(ctx context.Context) (perSecond float64, err error) {
 	v := x.variants[0]
 	found, err := x.peaks(ctx, x.opts.pace().search, x.variants[:1])
@@ -200,8 +202,9 @@ func (x *executor) locatePeak(ctx context.Context) (perSecond float64, err error
 	return found[v.Name].PerS, err
 }
 
-// diagnosePlanByConcurrency adapts a diagnosis's plan to a load of concurrent units: as many as the
-// scenario permits, and one if the job works through one unit after the other.
+// diagnosePlanByConcurrency adapts a diagnosis's plan to a load of concurrent units or sessions.
+// It allows as many as the scenario permits, and a single unit if the job works through one after
+// the other.
 func (x *executor) diagnosePlanByConcurrency(p diagnose.Plan) diagnose.Plan {
 	most := cmp.Or(x.opts.Scenario.Measure.MaxConcurrency, capacity.MaxConcurrency)
 	if x.opts.Scenario.Load.Traits().Axis == workload.AxisSessions {
@@ -214,7 +217,7 @@ func (x *executor) diagnosePlanByConcurrency(p diagnose.Plan) diagnose.Plan {
 		p.Length = max(p.Length, x.opts.pace().search)
 		return p
 	}
-	if v, _ := x.opts.Scenario.Variant(p.Variant); !x.opts.Scenario.Parallel(v) { // the zero variant has the scenario's load
+	if v, _ := x.opts.Scenario.Variant(p.Variant); !x.opts.Scenario.Parallel(v) { // if the variant is unknown, the zero variant has the scenario's load
 		p.Most = 1
 	}
 	p.Length = max(p.Length, paces[x.opts.Depth].search)

@@ -16,8 +16,8 @@ import (
 	"dyno/parts/quicktest"
 )
 
-// batches is a ladder of a job whose counts are exact: 400 units/s from 4 concurrent units on,
-// 1,000/s from 10 on, and one after the other 100/s.
+// batches is a ladder of a job with exact counts: 400 units/s with 4 concurrent units or more,
+// 1,000/s with 10 or more, and 100/s for one unit after the other.
 const batches = `
 name: batches
 target: {build: dyno/subjects/batchjob, args: [--unit, 10ms]}
@@ -30,7 +30,7 @@ variants:
 measure: {length: 300ms, warmup: 100ms, max_concurrency: 32, rounds: 2}
 `
 
-// onJob carries scenarios of the fake job out.
+// onJob carries out scenarios of the fake job.
 func onJob(t *testing.T, text, kind string, depth Depth) *executor {
 	t.Helper()
 	quicktest.Skip(t, "runs processes for seconds")
@@ -80,8 +80,8 @@ func TestLadderOverAJob(t *testing.T) {
 	}
 }
 
-// Jobs that are compared share a dependency, read the feeder's rows, and go on without one that
-// cannot be measured.
+// Jobs that are compared share a dependency and read the feeder's rows; a job that cannot be
+// measured is left out.
 func TestSeveralJobsAreCompared(t *testing.T) {
 	x := onJob(t, `
 name: peers

@@ -18,29 +18,32 @@ import (
 	"dyno/lab/workload"
 )
 
-// diagnoseLengths are the lengths of a diagnosis's runs, by depth. A verdict takes two minutes at
-// most: some eight runs, with the saturating ones, the profiles and one intervention.
+// diagnoseLengths are the lengths of a diagnosis's runs, by depth. A diagnosis takes two minutes
+// at most: about eight runs, among them the saturating ones, one under profiles and one
+// intervention.
 var diagnoseLengths = map[Depth]struct{ saturate, warmup time.Duration }{
 	Quick:    {saturate: 800 * time.Millisecond, warmup: 400 * time.Millisecond},
 	Default:  {saturate: 1500 * time.Millisecond, warmup: 500 * time.Millisecond},
 	Thorough: {saturate: 4 * time.Second, warmup: time.Second},
 }
 
-// profileLength is the measured time of a run under profiles: two heap profiles with a GC cycle
-// each, 2 s of CPU profile and 0.5 s of execution trace, one after the other. The run ends early
-// when they are taken; a target that shares a busy machine is slow to answer.
+// profileLength is the longest measured time of a run under profiles. The run takes two heap
+// profiles with a GC cycle each, 2 s of CPU profile and 0.5 s of execution trace, one after the
+// other, and then ends early. A target on a busy machine answers slowly, so there is time to
+// spare.
 const profileLength = 20 * time.Second
 
-// justAbove is the rate, as a share of the capacity, at which a target is diagnosed whose work
+// justAbove is the rate, as a share of the capacity, at which a target is diagnosed if its work
 // continues after its answers: high enough that it is never idle, low enough not to overload it.
 const justAbove = 1.05
 
-// locateBudget bounds the search for the capacity, of which a diagnosis needs no narrow interval.
+// locateBudget bounds the search for the capacity: a diagnosis does not need a narrow interval.
 const locateBudget = 20 * time.Second
 
-// diagnose finds the bound of a variant, and its capacity if there is an SLO. It first measures the
-// throughput regardless of the SLO, near which the capacity is searched. A target whose work
-// continues after its answers cannot be saturated like that: its capacity is searched first.
+// diagnose finds the bottleneck of a variant and, if there is an SLO, its capacity. It first
+// saturates the target and measures the throughput regardless of the SLO, then searches the
+// capacity near that. If the target's work continues after its answers, saturating it by answers
+// says nothing: its capacity is searched first.
 func (x *executor) diagnose(ctx context.Context) error {
 	name := x.variants[0].Name
 	x.expected = runsPerSearch + runsPerDiagnosis
@@ -89,12 +92,12 @@ func unanswered(runs []*record.Run) error {
 	}
 	first := runs[len(runs)-1]
 	if first.Spec.Connections > 1 || first.Totals.Failed < first.Totals.Ended || first.Totals.Ended == 0 && len(runs) == 1 {
-		return nil // it is tried again for longer
+		return nil // the same run is repeated for longer
 	}
 	return generator.Failing(cmp.Or(first.NoSuccess, generator.ErrNoSuccess.Error()+generator.TopError(first.Totals)))
 }
 
-// locating finds the capacity of the diagnosed variant.
+// locating finds the capacity of the diagnosed variant by the axis of its load.
 func (x *executor) locating(ctx context.Context) (perSecond float64, err error) {
 	if x.opts.Scenario.Load.Traits().Axis != workload.AxisRate {
 		return x.locatePeak(ctx)
@@ -102,8 +105,8 @@ func (x *executor) locating(ctx context.Context) (perSecond float64, err error) 
 	return x.locate(ctx, x.variants[0].Name)
 }
 
-// locate finds a variant's approximate capacity. If there is none, that is a warning: the
-// diagnosis must name the cause.
+// locate finds a variant's approximate capacity at a rate. If there is none, it adds a warning
+// instead of returning an error, since the diagnosis names the cause.
 func (x *executor) locate(ctx context.Context, name string) (perSecond float64, err error) {
 	p := measured(name)
 	err = x.takeTurns(ctx, []turns.Arm{p}, nil, time.Now().Add(locateBudget), 0)
@@ -123,7 +126,8 @@ func (x *executor) locate(ctx context.Context, name string) (perSecond float64, 
 // runsPerDiagnosis is an estimate for the progress line.
 const runsPerDiagnosis = 6
 
-// diagnosePlan returns the plan for diagnosing a variant of that capacity; 0: not known.
+// diagnosePlan returns the plan for diagnosing a variant with the given capacity; 0: it is not
+// known.
 func (x *executor) diagnosePlan(variant string, found float64) diagnose.Plan {
 	p := diagnose.Plan{Variant: variant, Most: x.opts.Clients, Length: diagnoseLengths[x.opts.Depth].saturate, Profiled: profileLength}
 	if x.opts.Scenario.Load.Traits().Axis != workload.AxisRate {
@@ -134,7 +138,7 @@ func (x *executor) diagnosePlan(variant string, found float64) diagnose.Plan {
 	case x.exp.SLO.On == record.OnDelivery && found > 0:
 		p.Rate = justAbove * found
 	case most > 0 && (found == 0 || found > most/2 || x.opts.Scenario.Load.MaxRate > 0):
-		p.Rate, p.CapRate = most, true // a closed loop cannot keep a rate
+		p.Rate, p.CapRate = most, true // a closed loop cannot be held at a rate
 	}
 	if most > 0 && p.Rate > most {
 		p.Rate, p.CapRate = most, true
@@ -142,8 +146,8 @@ func (x *executor) diagnosePlan(variant string, found float64) diagnose.Plan {
 	return p
 }
 
-// profileLadder takes one run under profiles of each variant at its peak, where the turns compare
-// them, for the flame graphs and for the explanation of each step.
+// profileLadder takes one run under profiles of each variant at its peak work rate, at which the
+// turns compare the variants. The profiles give the flame graphs and explain each step.
 func (x *executor) profileLadder(ctx context.Context) error {
 	for _, v := range x.variants {
 		if time.Since(x.began) > x.exp.Budget {
@@ -165,8 +169,8 @@ func (x *executor) profileLadder(ctx context.Context) error {
 	return x.traceRun(ctx, last, x.found(last.Name))
 }
 
-// profileAt takes one run under profiles of a variant at a rate per second, or with that many
-// clients if it can be saturated by them; a rate of 0 means that there is nothing to profile.
+// profileAt takes one run under profiles of a variant: at a rate per second or, if clients can
+// saturate it, with the given number of clients. If at is 0, it does nothing.
 func (x *executor) profileAt(ctx context.Context, variant string, at float64, clients int) error {
 	if at == 0 || x.dropped[variant] {
 		return nil
@@ -178,7 +182,7 @@ func (x *executor) profileAt(ctx context.Context, variant string, at float64, cl
 	return x.profile(ctx, plan)
 }
 
-// profile takes the run under profiles of a plan.
+// profile takes the run under profiles of a plan, and no other run.
 func (x *executor) profile(ctx context.Context, plan diagnose.Plan) error {
 	plan.Only = true
 	err := x.runPlan(ctx, func(e *record.Experiment) (record.RunSpec, bool) { return plan.Next(e.Runs) })
@@ -188,8 +192,8 @@ func (x *executor) profile(ctx context.Context, plan diagnose.Plan) error {
 	return nil
 }
 
-// inFlight returns twice the number of requests in flight in a variant's fastest slice that met
-// its SLO, or in its slowest that missed it.
+// inFlight returns twice the largest mean number of requests in flight (by Little's law) in those
+// of a variant's SLO slices that met the SLO; at least 2 and at most diagnose.MostClients.
 func inFlight(slices []record.Slice, variant string) int {
 	most := 0.0
 	for i := range slices {
@@ -205,18 +209,18 @@ func (x *executor) traced(v scenario.Variant) bool {
 	return x.opts.OTLP != "" || len(x.opts.Scenario.TargetOf(v).Traced) > 0
 }
 
-// underCapacity is the rate of a traced run as a share of the capacity: sending traces costs the
-// target something, and the run must show latency at capacity, not in overload.
+// underCapacity is the rate of a traced run as a share of the capacity. Sending traces costs the
+// target something, and the run must show the latency of a target that is not overloaded.
 const underCapacity = 0.7
 
-// traceRun runs a variant once while it sends its traces, for the latency by stage.
+// traceRun runs a variant once while the target sends its traces, for the latency by stage.
 func (x *executor) traceRun(ctx context.Context, v scenario.Variant, found float64) error {
 	if !x.traced(v) {
 		return nil
 	}
 	step := record.RunSpec{Role: record.RoleTraced, Variant: v.Name, Rate: underCapacity * found, Length: diagnoseLengths[x.opts.Depth].saturate}
 	if most := x.opts.Scenario.MostRate(); found == 0 && most > 0 {
-		step.Rate = most // a closed loop cannot keep a rate
+		step.Rate = most // a closed loop cannot be held at a rate
 	} else if found == 0 {
 		const clients = 32
 		step.Closed, step.Rate, step.Connections = true, 0, cmp.Or(x.opts.Clients, clients)

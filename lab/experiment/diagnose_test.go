@@ -16,7 +16,8 @@ import (
 	"dyno/parts/quicktest"
 )
 
-// roles are the runs of an experiment in order, repetitions of a run that did not count left out.
+// roles returns the roles of an experiment's runs in order, without the invalid runs that were
+// repeated.
 func roles(exp *record.Experiment) []string {
 	var out []string
 	for _, r := range exp.Runs {
@@ -31,16 +32,16 @@ func roles(exp *record.Experiment) []string {
 	return out
 }
 
-// A diagnosis from end to end, of servers of which more or less can be seen. What the verdict is
-// depends on the machine and is not asked here; how it comes about does not.
+// A diagnosis from end to end, of servers that show more or less of themselves. The verdict
+// depends on the machine, so the test does not check it; it checks the runs that lead to it.
 func TestDiagnose(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		inside   string
 		clients  int // at most; one is quickest, since that ends the sweep
 		roles    []string
-		profiles []string // there is a file of each
-		lacks    []string // why there is none is said of each
+		profiles []string // kinds of profiles that have a file
+		lacks    []string // kinds of profiles that have a reason instead
 		unseen   string
 		trace    bool
 	}{
@@ -61,7 +62,7 @@ func TestDiagnose(t *testing.T) {
 			x := begun(t, Options{Scenario: sc, Depth: Quick, Clients: c.clients})
 			exp := x.exp
 			exp.Machine = host.Machine()
-			exp.Machine.Cores = 1 << 10 // of which neighbours take no share, so that no run is repeated
+			exp.Machine.Cores = 1 << 10 // with this number, neighbours take no share of the CPU that would repeat a run
 			if err := x.execute(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +108,7 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
-// checkSubject checks what the runs say of how they were made.
+// checkSubject checks what the runs record about their target and their profiles.
 func checkSubject(t *testing.T, s diagnose.Subject, clients int) {
 	t.Helper()
 	for _, r := range s.Saturated {
@@ -128,7 +129,7 @@ func checkSubject(t *testing.T, s diagnose.Subject, clients int) {
 	}
 }
 
-// values are what is asked of each kind of profile.
+// values are the sample types that each kind of profile must have.
 var values = map[string]string{record.ProfileCPU: record.ValueCPU, record.ProfileHeap: record.ValueInUseBytes,
 	record.ProfileHeapStart: record.ValueInUseBytes, record.ProfileBlock: record.ValueDelay,
 	record.ProfileGoroutine: record.ValueGoroutines, record.ProfileGoroStart: record.ValueGoroutines}
@@ -140,7 +141,7 @@ func checkProfile(t *testing.T, r *record.Run, kind string) {
 		t.Errorf("%s profile: %v", kind, err)
 		return
 	}
-	if len(p.Stacks) == 0 && kind != record.ProfileBlock { // waits need not occur
+	if len(p.Stacks) == 0 && kind != record.ProfileBlock { // there need not be any waits
 		t.Errorf("the %s profile is empty", kind)
 	}
 	if p.Seconds > 0 && p.Requests <= 0 {
@@ -156,7 +157,7 @@ func checkWhy(t *testing.T, r *record.Run, kind string) {
 	}
 }
 
-// Where nothing is answered there is nothing to look into.
+// If no request is answered, there is nothing to diagnose.
 func TestUnanswered(t *testing.T) {
 	run := func(ended, failed int64, errors map[string]int64) []*record.Run {
 		r := &record.Run{Load: record.LoadInfo{URL: "http://127.0.0.1:1/"}}
@@ -181,7 +182,7 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
-// How a variant is looked into depends on what it is that bounds its load.
+// How a variant is diagnosed depends on what limits its load.
 func TestLooking(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -207,7 +208,7 @@ func TestLooking(t *testing.T) {
 	}
 }
 
-// Twice the requests in flight at the fastest rate that met the SLO saturate a service.
+// A service is saturated by twice the requests in flight at the highest rate that met the SLO.
 func TestInFlight(t *testing.T) {
 	slice := func(served int64, ms float64, met bool) record.Slice {
 		return record.Slice{Kind: record.SliceSLO, Variant: "v", Served: served, Length: time.Second, Latency: record.Quantiles{Mean: ms}, Met: met}

@@ -1,11 +1,12 @@
 // Package experiment carries out experiments: it plans what to run next, by the scenario's mode,
-// and records the results. It is the lab's only executor. Variants take turns in slices (package
-// turns), until the analyses (capacity, compare) report that they are decided or the budget is
-// used up; jobs, sweeps and diagnoses are whole runs, a process each (package runs). The results
-// are in a folder before the next slice or run starts, so an interrupted experiment keeps them.
+// and records the results. It is the only part of the lab that carries out measurements. Variants
+// take turns in slices (package turns) until the analyses (capacity, compare) report that the
+// comparisons are decided, or until the budget is used up. Jobs, sweeps and diagnoses consist of
+// whole runs, each with a process of its own (package runs). The results of a slice or run are in
+// the experiment's folder before the next one starts, so an interrupted experiment keeps them.
 //
-// It is not for judging results, except whether a run may be used (record.Run.Validate) and how the
-// experiment ended (record.Outcome), nor for showing them: analyses and reports do. Execute owns
+// It judges only whether a run may be used (record.Run.Validate) and how the experiment ended
+// (record.Outcome). It does not judge or show results: analyses and reports do. Execute owns
 // every process and goroutine that it starts; all have ended when it returns.
 package experiment
 
@@ -31,50 +32,51 @@ import (
 	"dyno/lab/workload"
 )
 
-// Depth is the thoroughness of an experiment, which sets its length.
+// Depth is the thoroughness of an experiment; it determines the length.
 type Depth int
 
 // Depths.
 const (
 	Default  Depth = iota
 	Quick          // less time, wider intervals
-	Thorough       // narrow intervals; also measures a ladder without each single step
+	Thorough       // narrow intervals; a ladder also measures its ablations
 )
 
-// Options says what to execute and how.
+// Options says what to measure and how.
 type Options struct {
 	Scenario   *scenario.Scenario
 	Out        string   // the experiment's folder: absent or empty
 	Command    []string // the command line that runs it again, for the report
 	Depth      Depth
-	Only       []string         // variants to run, in this order; none: all
+	Only       []string         // variants to measure, in this order; none: all
 	Metric     string           // compare: work, p99, cpu or capacity (also when empty)
 	Rate       float64          // above 0: the rate of every variant, per second, instead of a search
 	Samples    int              // above 0: number of samples of a comparison, or of rounds of whole runs, instead of the depth's
 	Budget     time.Duration    // time limit after building; 0: the scenario's or the depth's
 	Clients    int              // diagnose: highest number of requests in flight; 0: chosen by the diagnosis
 	Downstream string           // debug address of a process that the target calls and that is profiled as well; empty: none
-	PID        int              // process of a running target; 0: the process that listens at its URL
+	PID        int              // process of a target that the lab does not start; 0: the process that listens at its URL
 	OTLP       string           // address that receives the target's traces; empty: a free one, if the scenario sends traces
 	Token      string           // bearer token of the target's debug address; empty: none
 	Agents     generator.Agents // processes that send the requests in place of this one; nil: none
 	// Profile is the length of the CPU profile that is taken after a search for a capacity; 0: none.
 	Profile time.Duration
-	// Concurrency compares all variants of jobs by concurrency at this number; 0: each at its best.
+	// Concurrency compares all variants of jobs at this concurrency; 0: each at its best.
 	Concurrency int
 	// Binaries are programs that several experiments share; nil: the experiment builds its own.
 	Binaries *environment.Binaries
-	NoPMQoS  bool // do not hold the CPUs' wake-up latency low
+	NoPMQoS  bool // do not keep the CPUs out of deep idle states, in which they wake up slowly
 	Profiled bool // compare: take profiles of each variant after the turns
-	// Permit is called for each host beyond loopback before it is loaded; nil permits none.
+	// Permit is called for each host other than loopback before load is sent to it; nil permits
+	// none.
 	Permit   func(host string) error
 	Progress Progress // nil: progress is not reported
 }
 
-// Progress receives the events of an experiment as they happen. Window is called from another
+// Progress receives the events of an experiment as they happen. Window is called on another
 // goroutine than the other methods.
 type Progress interface {
-	// Say reports an event in words: a build, a wait, a run that must be repeated.
+	// Say reports an event as text: a build, a wait, a run that must be repeated.
 	Say(text string)
 	// Step announces the n-th run; total is the estimated number of runs.
 	Step(n, total int, s record.RunSpec)
@@ -87,15 +89,16 @@ type Progress interface {
 	Slice(s record.Slice, left time.Duration)
 }
 
-// ErrUnfit is returned by Execute if the machine or the generator prevented the measurement: the
-// experiment is invalid, and its folder contains the reason.
+// ErrUnfit is returned by Execute if there is no valid result, for example because the machine or
+// the generator prevented the measurement. The experiment is invalid, and its folder contains the
+// reason.
 var ErrUnfit = errors.New("the run is invalid")
 
 // ErrNoSuccess is returned by Execute if every request failed.
 var ErrNoSuccess = generator.ErrNoSuccess
 
-// Execute runs the scenario by its mode. If an error ends it early, it returns the experiment
-// with the results until then. If an error ends it before there are any, no folder remains.
+// Execute runs the scenario by its mode. If an error ends the experiment early, Execute returns
+// it with the results so far; if there are no results, it leaves no folder.
 func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	if o.Progress == nil {
 		o.Progress = silent{}
@@ -145,7 +148,7 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	return exp, err
 }
 
-// units returns the number of work units of a variant's run; 0: no fixed number.
+// units returns the number of work units in a variant's run; 0: the number is not fixed.
 func units(s *scenario.Scenario, v scenario.Variant) int {
 	if s.Load.Traits().Axis != workload.AxisConcurrency {
 		return 0
@@ -153,13 +156,13 @@ func units(s *scenario.Scenario, v scenario.Variant) int {
 	return s.LoadOf(v).Units
 }
 
-// unitsNote returns notes about what figures count where requests are steps of a flow, or carry
-// several units of work.
+// unitsNote returns notes that explain what the figures count if requests are steps of flows or
+// carry several units of work.
 func unitsNote(s *scenario.Scenario, variants []scenario.Variant) (notes []string) {
 	if len(s.Load.Steps) > 0 {
 		return []string{fmt.Sprintf("the load is flows of %d steps; rates, capacities, errors and costs per request count flows, latencies are those of steps", len(s.Load.Steps))}
 	}
-	blind := false // the failure of some units of a request is not noticed
+	blind := false // the lab would not notice that some units of a request have failed
 	of := map[int][]string{}
 	for _, v := range variants {
 		l := s.LoadOf(v)
@@ -181,7 +184,8 @@ func unitsNote(s *scenario.Scenario, variants []scenario.Variant) (notes []strin
 	return notes
 }
 
-// choose returns the scenario's variants of the given names; a scenario without variants has one.
+// choose returns the variants with the given names. A scenario that declares no variants has a
+// single one.
 func choose(sc *scenario.Scenario, only []string) ([]scenario.Variant, error) {
 	switch {
 	case len(only) == 0 && len(sc.Variants) == 0:
@@ -209,12 +213,12 @@ type executor struct {
 	programs *environment.Programs
 	gen      *generator.Generator
 	runner   *runs.Runner
-	began    time.Time       // when everything was built
+	began    time.Time       // when the programs were built
 	expected int             // estimated number of runs
 	dropped  map[string]bool // variants that are no longer measured
 }
 
-// newExecutor returns an executor that has not built a program or made a folder yet.
+// newExecutor returns an executor. It builds nothing and makes no folder.
 func newExecutor(o Options, how kind, variants []scenario.Variant) *executor {
 	x := &executor{opts: o, kind: how, variants: variants, dropped: map[string]bool{}}
 	x.exp = &record.Experiment{Name: o.Scenario.Name, Kind: o.Scenario.Mode, Scenario: o.Scenario.Text, Service: o.Scenario.Name, Metric: o.Metric, SLO: o.Scenario.SLO}
@@ -248,7 +252,7 @@ func (x *executor) permitted() error {
 	return nil
 }
 
-// measure builds the programs, and measures by the experiment's kind.
+// measure builds the programs and carries out the experiment by its kind.
 func (x *executor) measure(ctx context.Context) error {
 	if err := x.programs.Build(ctx); err != nil {
 		return err
@@ -299,7 +303,7 @@ func (x *executor) runPlan(ctx context.Context, next planner) error {
 	}
 }
 
-// step runs one step, again if it does not count because the load generator was the limit.
+// step carries out one step. If the run is invalid, step repeats it, up to tries attempts.
 func (x *executor) step(ctx context.Context, s record.RunSpec) error {
 	for try := 1; ; try++ {
 		total := max(x.expected, len(x.exp.Order)+1)
@@ -331,10 +335,10 @@ func (silent) Window(record.Window)              {}
 func (silent) Done(*record.Run)                  {}
 func (silent) Slice(record.Slice, time.Duration) {}
 
-// warmups are the warm-ups of a run under requests, by depth.
+// warmups are the warm-ups of runs under requests, by depth.
 var warmups = map[Depth]time.Duration{Quick: 400 * time.Millisecond, Default: 400 * time.Millisecond, Thorough: time.Second}
 
-// warmup returns the warm-up of a run: the scenario's own if it has one.
+// warmup returns the warm-up of a run: the scenario's, or that of the depth.
 func (x *executor) warmup() time.Duration {
 	out := warmups[x.opts.Depth]
 	if x.opts.Scenario.Load.Traits().Axis != workload.AxisRate {
@@ -368,7 +372,8 @@ func (x *executor) runsOf(role, variant string, round int) []*record.Run {
 	})
 }
 
-// runsPerSearch estimates the runs of a search for a job's concurrency, for the progress line.
+// runsPerSearch is an estimate of the runs in a search for a job's concurrency, for the progress
+// line.
 const runsPerSearch = 8
 
 // load runs each variant once with each number of connections.

@@ -17,8 +17,8 @@ import (
 	"dyno/lab/scenario"
 )
 
-// shop is a server with a login: it gives a cookie and a token, and answers requests without the
-// cookie with a redirect to its login page.
+// shop is a server with a login, which returns a cookie and a token. It redirects requests
+// without the cookie to its login page.
 func shop() http.Handler {
 	var logins atomic.Int64
 	mux := http.NewServeMux()
@@ -55,7 +55,7 @@ load:
     - {name: orders, think: 20ms, path: "/orders?token=${token}", headers: {Authorization: "Bearer ${token}"}}
 `
 
-// runShop carries out a scenario against a shop; more are further lines of the scenario.
+// runShop carries out a scenario against a shop; more holds further lines of the scenario.
 func runShop(t *testing.T, text, more string) *record.Experiment {
 	t.Helper()
 	s := httptest.NewServer(shop())
@@ -77,7 +77,7 @@ func runShop(t *testing.T, text, more string) *record.Experiment {
 	return exp
 }
 
-// A load of flows, as a scenario has it: rows, saved values, cookies, and pauses.
+// A load of flows as a scenario describes it: rows, saved values, cookies, and pauses.
 func TestLoadOfFlows(t *testing.T) {
 	r := runShop(t, shopping, "  schedule: {kind: constant, rate: 50}\nmeasure: {length: 400ms}\nmode: load\n").Runs[0]
 	if r.Totals.Offered != 20 || r.Totals.Failed != 0 || r.Totals.Unfinished != 0 || r.Totals.Flow == nil || r.Totals.Flow.P50 < 20 {
@@ -88,8 +88,8 @@ func TestLoadOfFlows(t *testing.T) {
 	}
 }
 
-// A redirect to a login page is a failure with a reason, in flows and with both engines, unless it
-// is asked for.
+// A redirect to a login page is a failure with a reason, in flows and with both engines, unless
+// the scenario accepts the status.
 func TestARedirectIsNoSuccess(t *testing.T) {
 	for _, tt := range []struct{ name, load, more string }{
 		{"raw", "engine: raw", ""},

@@ -23,13 +23,13 @@ func open(t *testing.T, name string) *scenario.Scenario {
 	return sc
 }
 
-// A target that freezes all its answers for 200 ms every 2 s, at 2,000/s in the open model: by
-// arithmetic p95 is 100 ms, p99 180 ms and p99.9 198 ms, with 8 connections as with 64. A generator
-// that waits for answers before it sends again reports a p99 of about 1 ms.
+// A target freezes all its answers for 200 ms every 2 s, under 2,000 requests/s in the open
+// model. By arithmetic p95 is 100 ms, p99 180 ms and p99.9 198 ms, with 8 connections as with 64.
+// A generator that waits for answers before it sends again reports a p99 of about 1 ms.
 //
-// What decides is that the stall is not hidden. That the figures lie within 5% is shown by
-// arithmetic in lab/load; here they are printed, since a machine whose CPUs are taken away
-// meanwhile adds to them.
+// The test decides only that the stall is not hidden. lab/load shows by arithmetic that the
+// figures lie within 5%; this test prints them, since a machine that loses its CPUs meanwhile
+// adds to them.
 func TestFreezeIsSeenByEveryOfferThatFellIntoIt(t *testing.T) {
 	quicktest.Skip(t, "loads a process for 14 s")
 	t.Parallel()
@@ -53,7 +53,7 @@ func TestFreezeIsSeenByEveryOfferThatFellIntoIt(t *testing.T) {
 	}
 }
 
-// A run's folder says everything again: totals, both views of each window, the latencies.
+// A run's folder contains everything: totals, both views of each window, the latencies.
 func TestRunIsReadableAgain(t *testing.T) {
 	t.Parallel()
 	sc := open(t, "freeze.yaml")

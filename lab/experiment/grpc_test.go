@@ -16,7 +16,8 @@ import (
 	"google.golang.org/grpc/reflection"
 )
 
-// A load of gRPC calls, as a scenario has it: the server's reflection describes them, or a file.
+// A load of gRPC calls as a scenario describes it; the descriptors come from the server's
+// reflection or a file.
 func TestLoadOfGRPC(t *testing.T) {
 	t.Run("reflection", func(t *testing.T) { loadOfGRPC(t, true, "") })
 	file := filepath.Join(t.TempDir(), "health.proto")

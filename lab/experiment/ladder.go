@@ -15,14 +15,15 @@ import (
 )
 
 const (
-	// profiledFor is the approximate time of a run under profiles, from start to stop.
+	// profiledFor is about how long a run under profiles takes, from the process's start to its
+	// stop.
 	profiledFor = 5 * time.Second
-	// confirmLength is the length of the run at a capacity, unless the scenario sets one: a queue
-	// that grows by 2% of the requests then holds those of 150 ms.
+	// confirmLength is the length of the run that confirms a capacity, unless the scenario sets
+	// one. If a target is overloaded by 2%, its queue then grows to the requests of about 150 ms.
 	confirmLength = 8 * time.Second
 )
 
-// budget returns the time limit of the experiment; 0: as long as its plan needs.
+// budget returns the time limit of the experiment; 0: it takes as long as its plan needs.
 func (x *executor) budget() time.Duration {
 	switch {
 	case x.opts.Scenario.Load.Traits().Axis != workload.AxisRate || x.kind.budgets == nil:
@@ -37,7 +38,7 @@ func (x *executor) budget() time.Duration {
 	return x.kind.budgets[x.opts.Depth]
 }
 
-// ladder measures every variant in turns, confirms the capacity of the last, and profiles each.
+// ladder measures all variants in turns, confirms the capacity of the last, and profiles each.
 func (x *executor) ladder(ctx context.Context) error {
 	var arms []turns.Arm
 	var comparisons [][2]turns.Arm
@@ -66,8 +67,8 @@ func (x *executor) ladder(ctx context.Context) error {
 	return x.afterTurns(ctx, func(ctx context.Context) error { return x.confirm(ctx, last) }, x.profileLadder)
 }
 
-// afterTurns takes the runs that follow the turns. If one fails, that is a warning: the results of
-// the turns count nevertheless.
+// afterTurns takes the runs that follow the turns. A failure of one is only a warning, since the
+// results of the turns count nevertheless.
 func (x *executor) afterTurns(ctx context.Context, runs ...func(context.Context) error) error {
 	for _, run := range runs {
 		if err := run(ctx); err != nil {
@@ -80,15 +81,15 @@ func (x *executor) afterTurns(ctx context.Context, runs ...func(context.Context)
 	return nil
 }
 
-// until returns when the turns must end so that time is left for the runs after them, which take
-// half of the budget at most.
+// until returns when the turns must end so that the runs after them have the time after, though
+// at most half of the budget.
 func (x *executor) until(after time.Duration) time.Time {
 	budget := x.exp.Budget
 	return x.began.Add(budget - min(after, budget/2))
 }
 
-// compare measures variants and their references in turns: by their work rates and capacities, or
-// at one rate.
+// compare measures variants and their references in turns: their work rates and capacities, or
+// all at one rate.
 func (x *executor) compare(ctx context.Context) error {
 	a := measured(x.variants[0].Name)
 	arms, comparisons := []turns.Arm{a}, [][2]turns.Arm{}
@@ -100,7 +101,7 @@ func (x *executor) compare(ctx context.Context) error {
 	rate, most := x.opts.Rate, x.opts.Scenario.Load.MaxRate
 	switch {
 	case rate == 0 && x.opts.Metric == compare.MetricP99:
-		// p99 is compared at a rate where both sides still meet the SLO.
+		// p99 is compared at a rate at which both sides still meet the SLO.
 		const within, share = 0.7, 4
 		if err := x.takeTurns(ctx, []turns.Arm{a}, nil, x.began.Add(x.exp.Budget/share), 0); err != nil {
 			return err
@@ -124,7 +125,7 @@ func (x *executor) compare(ctx context.Context) error {
 	return x.afterTurns(ctx, x.profileLadder)
 }
 
-// capacity measures one variant in its own turns, and confirms the capacity that it found.
+// capacity measures one variant in turns of its own, and confirms the capacity.
 func (x *executor) capacity(ctx context.Context) error {
 	p := measured(x.variants[0].Name)
 	after := x.confirmFor()
@@ -145,17 +146,17 @@ func (x *executor) capacity(ctx context.Context) error {
 	return nil
 }
 
-// dropsFailing reports whether a variant that cannot be measured is dropped, since others are left
-// to compare.
+// dropsFailing reports whether a variant that cannot be measured is dropped, because others are
+// left to compare.
 func (x *executor) dropsFailing() bool { return x.kind.compares && len(x.variants) > 2 }
 
-// measured is the arm in which a variant is measured.
+// measured returns the arm in which a variant is measured.
 func measured(variant string) turns.Arm {
 	return turns.Arm{Role: record.RoleMeasure, Variant: variant}
 }
 
-// takeTurns measures the arms until every pair is decided or the time is used up; rate (above
-// 0) is that of every SLO slice.
+// takeTurns measures the arms until every comparison is decided or the time is used up. A rate
+// above 0 is that of every SLO slice.
 func (x *executor) takeTurns(ctx context.Context, arms []turns.Arm, comparisons [][2]turns.Arm, ends time.Time, rate float64) error {
 	dropped, err := turns.Take(ctx, turns.Plan{Arms: arms, Comparisons: comparisons, Ends: ends, Rate: rate, Samples: x.opts.Samples, Metric: x.opts.Metric,
 		DropUnstarted: x.dropsFailing(), Generator: x.gen, Exp: x.exp, Token: x.opts.Token, Slice: x.opts.Progress.Slice})
@@ -167,8 +168,8 @@ func (x *executor) takeTurns(ctx context.Context, arms []turns.Arm, comparisons 
 	return err
 }
 
-// found returns a variant's capacity, per second: the rate at which it safely meets the SLO, or its
-// peak work rate if there is no SLO; 0: none was found.
+// found returns a variant's capacity per second: the rate at which it safely meets the SLO or,
+// without an SLO, its peak work rate; 0: none was found.
 func (x *executor) found(variant string) float64 {
 	result := capacity.Summarise(x.exp, variant)
 	if result.CapacityPerS > 0 {
@@ -177,7 +178,7 @@ func (x *executor) found(variant string) float64 {
 	return result.PeakWorkPerS
 }
 
-// confirmFor returns the length of the run that confirms a capacity; 0: there is none.
+// confirmFor returns the length of the run that confirms a capacity; 0: there is no such run.
 func (x *executor) confirmFor() time.Duration {
 	switch {
 	case !x.opts.Scenario.Bounded() || x.opts.Depth == Quick:
@@ -188,8 +189,8 @@ func (x *executor) confirmFor() time.Duration {
 	return confirmLength
 }
 
-// confirm runs a variant at its capacity for longer than a slice, since only that shows a queue
-// that never drains.
+// confirm runs a variant at its capacity for longer than a slice lasts, which shows a queue that
+// never drains.
 func (x *executor) confirm(ctx context.Context, p turns.Arm) error {
 	result := capacity.Summarise(x.exp, p.Variant)
 	if x.confirmFor() == 0 || !result.Valid || x.dropped[p.Variant] {
@@ -198,8 +199,8 @@ func (x *executor) confirm(ctx context.Context, p turns.Arm) error {
 	return x.step(ctx, record.RunSpec{Role: record.RoleMeasure, Variant: p.Variant, Rate: result.CapacityPerS, Length: x.confirmFor(), Confirm: true})
 }
 
-// ablations lists the steps of a ladder without which it can be measured: those with undo arguments
-// but the last, since the ladder without its last step is the step before.
+// ablations lists the steps of a ladder that can be left out: those with undo arguments, except
+// the last step, since the ladder without it is the variant before it.
 func ablations(variants []scenario.Variant) []string {
 	var names []string
 	for _, v := range variants[:len(variants)-1] {

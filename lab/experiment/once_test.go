@@ -34,8 +34,8 @@ func rowsFile(t *testing.T, n int) string {
 	return name
 }
 
-// A target that runs already never receives a row twice, in whatever run, and a run that has no
-// more rows says so and does not count.
+// A target that the lab does not start never receives a row twice, in whatever run. A run for
+// which too few rows are left is invalid, with that reason.
 func TestRowsAreSentOnce(t *testing.T) {
 	const rows = 300
 	var mu sync.Mutex
@@ -78,10 +78,10 @@ measure: {length: 1s, warmup: 100ms, connections: [1, 2]}
 	}
 }
 
-// Variants that take turns get fresh processes when their rows are used up.
+// Variants that take turns get new processes when their rows are used up.
 func TestTurnsBeginAgainWithTheFirstRow(t *testing.T) {
 	t.Parallel()
-	const rows, rate = 2000, 1000 // two slices of a process
+	const rows, rate = 2000, 1000 // enough for two slices of a process
 	sc := twoBurns(t)
 	sc.Load.URL += "?${row.n}"
 	sc.Load.Feeder, sc.Load.Once, sc.Load.MaxRate = &workload.Feeder{File: rowsFile(t, rows)}, true, rate
@@ -103,7 +103,7 @@ func TestTurnsBeginAgainWithTheFirstRow(t *testing.T) {
 	}
 }
 
-// Rates and counts are in units; the target receives an array for several of them.
+// Rates and counts are in units, of which the target receives several as an array.
 func TestRequestsOfSeveralUnits(t *testing.T) {
 	const units, rate = 4, 200
 	var mu sync.Mutex

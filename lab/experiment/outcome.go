@@ -21,7 +21,7 @@ func (x *executor) outcome(ctx context.Context, err error) *record.Outcome {
 	why := ""
 	if err != nil {
 		why, _, _ = strings.Cut(redact.Text(err.Error()), "\n")
-		why = strings.TrimSuffix(why, "; its log ends:") // the error text continues with the log
+		why = strings.TrimSuffix(why, "; its log ends:") // the error's next lines quote the log
 	}
 	switch {
 	case ctx.Err() != nil && len(x.exp.Runs) == 0 && len(x.exp.Slices) == 0:
@@ -39,8 +39,8 @@ func (x *executor) outcome(ctx context.Context, err error) *record.Outcome {
 	return &record.Outcome{Status: record.OutcomeComplete}
 }
 
-// noSuccess returns an error if every request of every run failed: then there is nothing to
-// judge, even if the generator was the limit.
+// noSuccess returns an error if every request of every run failed. That is reported even if the
+// generator was the limit.
 func (x *executor) noSuccess() error {
 	if len(x.exp.Runs) == 0 || len(x.exp.Slices) > 0 {
 		return nil
@@ -63,7 +63,8 @@ func (x *executor) invalid() string {
 	}
 	reason := "nothing was measured"
 	for _, r := range x.exp.Runs {
-		// An SLO that was met was met, however busy the generator was, unless a part of the load failed.
+		// An SLO that a single run met counts as met however busy the generator was, unless a
+		// part of the load failed.
 		if r.Invalid == "" || r.Totals.Generator.Failed == "" && x.kind.once && x.opts.Scenario.Bounded() && capacity.CheckSLO(r).Met {
 			return ""
 		}
@@ -80,8 +81,8 @@ func undiagnosed(e *record.Experiment) string {
 	return ""
 }
 
-// invalidTurns explains why slices have no valid result: none counts, the load generator was the
-// limit in most of the work slices, or two processes of the same program differ.
+// invalidTurns explains why slices have no valid result: none is valid, the load generator was
+// the limit in most work slices, or two processes of the same program differ.
 func (x *executor) invalidTurns() string {
 	count, limited, reason, how := 0, 0, "", ""
 	for i := range x.exp.Slices {

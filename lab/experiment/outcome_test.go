@@ -16,7 +16,8 @@ import (
 	"dyno/lab/scenario"
 )
 
-// Sessions that send nothing end as planned if one received a frame that was expected.
+// An experiment with sessions that send nothing is complete if one of them received an expected
+// frame.
 func TestSessionsThatOnlyReceive(t *testing.T) {
 	const every = 5 * time.Millisecond
 	events := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

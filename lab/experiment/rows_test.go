@@ -15,7 +15,8 @@ import (
 	"dyno/parts/quicktest"
 )
 
-// What a feeder prints is sent, row by row, and stands nowhere in the experiment's folder.
+// The rows that a feeder prints are sent one by one, and occur nowhere in the experiment's
+// folder.
 func TestRowsAreNotRecorded(t *testing.T) {
 	quicktest.Skip(t, "loads a server")
 	var mu sync.Mutex

@@ -23,7 +23,8 @@ import (
 	"dyno/parts/quicktest"
 )
 
-// room is a server that keeps at most a number of sessions: any other is closed when it opens.
+// room is a server that keeps at most a number of sessions; it closes any further one when it
+// opens.
 type room struct{ open, most atomic.Int64 }
 
 func (r *room) serve(p *websockettest.Peer) {
@@ -42,7 +43,7 @@ func (r *room) serve(p *websockettest.Peer) {
 	}
 }
 
-// inRoom carries out a scenario of sessions in a room of some places.
+// inRoom carries out a scenario of sessions against a room for a number of them.
 func inRoom(t *testing.T, places int, text string) *record.Experiment {
 	t.Helper()
 	r := &room{}
@@ -70,7 +71,7 @@ load:
 	return exp
 }
 
-// Each number of sessions is one run, in which those that found no place are counted.
+// Each number of sessions is one run, which counts the sessions that the server closed.
 func TestKnownNumbersOfSessions(t *testing.T) {
 	t.Parallel()
 	exp := inRoom(t, 6, "  sessions: [4, 8]\nmode: load\nmeasure: {length: 300ms, warmup: 100ms}\nslo: frames>=1,errors=0%")
@@ -92,8 +93,8 @@ func TestKnownNumbersOfSessions(t *testing.T) {
 	}
 }
 
-// The search never answers with more sessions than there are places: each beyond them is lost. With
-// how many fewer depends on the machine: a run that is late misses its rate, too.
+// The search never returns more sessions than the server keeps, since each further one is lost.
+// It may return fewer, depending on the machine: a run that is late misses its rate, too.
 func TestSearchForSessions(t *testing.T) {
 	quicktest.Skip(t, "a dozen runs, each of half a second")
 	t.Parallel()
@@ -135,7 +136,7 @@ func TestAsDriver(t *testing.T) {
 	}
 }
 
-// A program of the user's own drives the sessions, and its windows are the lab's.
+// A user's own program drives the sessions, and its windows become the lab's.
 func TestProgramThatDrives(t *testing.T) {
 	t.Parallel()
 	r := &room{}

@@ -15,7 +15,7 @@ import (
 	"dyno/lab/scenario"
 )
 
-// node is an Ethereum node as far as a load needs it: it accepts transactions, refuses each tenth,
+// node is an Ethereum node with what a load needs: it accepts transactions, rejects every tenth,
 // and announces a block for each that it accepted.
 type node struct {
 	mu        sync.Mutex
@@ -23,7 +23,7 @@ type node struct {
 	seen      map[string]int        // transaction -> how often it arrived
 }
 
-// hashOf is the hash of a transaction, and of the block with it.
+// hashOf returns the hash of a transaction, and of the block that contains it.
 func (n *node) hashOf(transaction string) string { return fmt.Sprintf(`"0x%064s"`, transaction) }
 
 func (n *node) serve(p *websockettest.Peer) {
@@ -67,7 +67,8 @@ func (n *node) call(p *websockettest.Peer, method, id, param string) {
 	}
 }
 
-// overSockets carries out an experiment with a fake node; more are further lines of the scenario.
+// overSockets carries out an experiment with the fake node; more holds further lines of the
+// scenario.
 func overSockets(t *testing.T, n *node, more string) *record.Run {
 	t.Helper()
 	n.seen = map[string]int{}
@@ -110,7 +111,7 @@ measure: {length: 1s, warmup: 100ms}
 
 func TestLoadOverWebSockets(t *testing.T) { overSockets(t, new(node), "") }
 
-// Blocks are receipts: every transaction that was accepted is delivered, and no other.
+// Blocks report deliveries: every accepted transaction is delivered, and no other.
 func TestBlocksAsReceipts(t *testing.T) {
 	r := overSockets(t, new(node), "  receipts: NODE\nmode: load\nslo: delivery,p99=10s")
 	if r.Totals.Delivered != 180 || r.Totals.Undelivered != 0 || r.Totals.Duplicates != 0 {

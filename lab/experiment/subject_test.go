@@ -12,9 +12,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Most wait for a run to end, and judge nothing that depends on who else uses the machine. Runs
-	// side by side hold this process's garbage collection for good, so a test that reads GOGC is not
-	// parallel: it comes before them.
+	// Most tests wait for a run to end, and their verdicts do not depend on other users of the
+	// machine. Concurrent runs keep this process's garbage collection paused, so a test that
+	// reads GOGC is not parallel and thus runs before them.
 	flag.Set("test.parallel", "4")
 	if url := os.Getenv(joinsAt); url != "" {
 		if err := serveAsAgent(url); err != nil {
@@ -25,8 +25,9 @@ func TestMain(m *testing.M) {
 	experimenttest.Main(m)
 }
 
-// begun is an executor of a scenario whose programs are built. What it counts does not depend on
-// who else uses the machine, so it is not judged here: the record has no number of cores.
+// begun returns an executor of a scenario whose programs are built. The tests' counts do not
+// depend on other users of the machine, so the record has no number of cores and the machine's
+// load makes no run invalid.
 func begun(t *testing.T, o Options) *executor {
 	t.Helper()
 	variants, err := choose(o.Scenario, nil)

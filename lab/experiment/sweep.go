@@ -12,21 +12,22 @@ import (
 	"dyno/lab/workload"
 )
 
-// Times of a sweep's runs. A quick sweep of some thirty variants must end in a minute and a half,
-// so it takes every other rate, the highest among them, and ramps of one variant for each value
-// of the first axis.
+// Times of a sweep's runs. A quick sweep of about thirty variants must end in a minute and a
+// half. It therefore takes only every other rate, including the highest, and ramps only one
+// variant for each value of the first axis.
 const (
 	sweepLength      = 2 * time.Second // default measured time
 	quickSweepLength = 500 * time.Millisecond
 	quickSweepWarmup = 200 * time.Millisecond
-	quickRampLength  = 6 * time.Second // the inflection detector needs 5 s before it has a reference
+	quickRampLength  = 6 * time.Second // the inflection detector needs 5 s to have a reference
 )
 
-// sweep runs every variant at every rate, and then once with a rising rate. Variants that can be up
-// together stay up between their runs. A failed run is one point of many: the others still count.
+// sweep runs every variant at every rate, and then once with a rising rate. Variants that can be
+// up together stay up between their runs. An invalid run is only one point of many: the others
+// still count.
 func (x *executor) sweep(ctx context.Context) error {
 	steps := x.sweepSteps()
-	// A shared dependency would start once for each variant that stays up.
+	// With Keep, a shared dependency would be started once for each variant that stays up.
 	if x.opts.Scenario.Load.Traits().Splits && !x.opts.Scenario.Exclusive && !x.opts.Scenario.OneAddress() && !x.opts.Scenario.Shares() {
 		defer x.runner.Keep()()
 	}
@@ -49,8 +50,7 @@ func (x *executor) sweep(ctx context.Context) error {
 	return nil
 }
 
-// sweepSteps lists a sweep's runs in order; the order of the variants is reversed in every other
-// round.
+// sweepSteps lists a sweep's runs in order; every other round has the variants in reverse order.
 func (x *executor) sweepSteps() (steps []record.RunSpec) {
 	if x.opts.Scenario.Load.Traits().Axis != workload.AxisRate {
 		return x.concurrencySteps()

@@ -65,8 +65,8 @@ func TestQuickSweepSteps(t *testing.T) {
 	}
 }
 
-// Variants of a sweep over requests stay up and take turns: each point is a run, of one process for
-// each variant.
+// Variants of a sweep over requests stay up and take turns: each point is a run, and all runs of
+// a variant use one process.
 func TestSweepInTurns(t *testing.T) {
 	t.Parallel()
 	sc := twoBurns(t)

@@ -40,10 +40,10 @@ func twoBurns(t *testing.T) *scenario.Scenario {
 	return sc
 }
 
-// ample is a budget that no test uses up: what ends them is what they have seen.
+// ample is a budget that no test uses up: each test ends by the slices that it has seen.
 const ample = 10 * time.Minute
 
-// until carries a scenario out until enough is true of its slices.
+// until carries out a scenario until enough returns true for its slices.
 func until(t *testing.T, sc *scenario.Scenario, enough func([]record.Slice) bool) (*record.Experiment, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -56,7 +56,7 @@ func until(t *testing.T, sc *scenario.Scenario, enough func([]record.Slice) bool
 	}}})
 }
 
-// afterSlice is a Progress that is called after every slice.
+// afterSlice is a Progress that calls a function after every slice.
 type afterSlice struct {
 	silent
 	call func(record.Slice)
@@ -73,8 +73,8 @@ func placesOf(exp *record.Experiment) map[string]int {
 	return out
 }
 
-// Variants take turns side by side: each block visits each once, in both kinds of slice, the
-// baseline with its control, and what was recorded is read again from the folder.
+// Variants that are up together take turns: each round visits each once, in both kinds of slice,
+// and the baseline has a control. The folder contains what was recorded.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	exp, err := Execute(t.Context(), Options{Scenario: twoBurns(t), Out: filepath.Join(t.TempDir(), "out"), Budget: ample, Samples: 1, NoPMQoS: true})
@@ -119,7 +119,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// Variants that cannot live side by side are started for each visit, and are never up together.
+// Variants that cannot be up together are started for each visit.
 func TestExclusiveTurns(t *testing.T) {
 	t.Parallel()
 	sc := twoBurns(t)
@@ -147,7 +147,7 @@ func TestExclusiveTurns(t *testing.T) {
 	}
 }
 
-// An interrupt keeps what was measured, and the record says so.
+// An interrupted experiment keeps what was measured, and its record says that it was interrupted.
 func TestTurnsInterrupted(t *testing.T) {
 	t.Parallel()
 	exp, err := until(t, twoBurns(t), func(s []record.Slice) bool { return len(s) == 3 })
@@ -163,7 +163,7 @@ func TestDyingVariantIsGivenUp(t *testing.T) {
 	b, _ := burn()
 	pids := filepath.Join(t.TempDir(), "pid")
 	sc.Variants[1] = scenario.Variant{Name: "dies", Command: []string{"sh", "-c", `echo $$$$ > "$1"; shift; exec "$@"`, "sh", pids, b, "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--iterations", "200"}}
-	killed := 0 // after how many slices
+	killed := 0 // number of slices before the process was killed
 	exp, err := until(t, sc, func(s []record.Slice) bool {
 		if killed == 0 {
 			text, _ := os.ReadFile(pids)
@@ -194,7 +194,7 @@ func TestDyingVariantIsGivenUp(t *testing.T) {
 	}
 }
 
-// Variants that cannot bind their address side by side take turns by whole processes.
+// Variants that cannot bind their address while another is up take turns as whole processes.
 func TestTurnsAtATakenAddress(t *testing.T) {
 	t.Parallel()
 	sc := twoBurns(t)
@@ -213,7 +213,8 @@ func TestTurnsAtATakenAddress(t *testing.T) {
 	}
 }
 
-// In a comparison of several, a variant that never starts is left out, and the others are compared.
+// In a comparison of several variants, one that never starts is left out, and the others are
+// compared.
 func TestTurnsWithoutOneThatNeverStarts(t *testing.T) {
 	t.Parallel()
 	sc := twoBurns(t)

@@ -10,18 +10,18 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// lastInstant is the instant that a shard reaches when it has ended; a window can still be added
-// to it.
+// lastInstant is the instant that a shard has reached when it has ended. It is small enough that
+// adding a window to it does not overflow.
 const lastInstant = (math.MaxInt64/window - 1) * window
 
-// collector merges the windows of all shards, in order, and keeps the sums.
+// collector merges the windows of all shards, in order, and keeps the run's sums.
 type collector struct {
 	rec       *Recorder
-	reached   []int64 // by shard: the instant before which the shard will report nothing more
+	reached   []int64 // by shard: the shard reports nothing more before this instant
 	open      map[int64]*merged
-	usage     []usage // for windows that are not yet written, in order
+	usage     []usage // the generator's CPU use, for windows that are not written yet, in order
 	nextStart int64
-	phase     string // the last phase that a job reported; empty: the plan decides
+	phase     string // the phase that a job reported last; empty: the plan decides
 	backlog   int64
 	sinkErr   error
 
@@ -30,25 +30,25 @@ type collector struct {
 	windows     int   // measured windows so far
 	cpuSeconds  float64
 	perSecond   rateVariation
-	sent        int64 // since the measured time began, whenever due
-	completed   int64 // in measured windows, whenever due
+	sent        int64 // requests sent since the measured time began, including those that were due before
+	completed   int64 // requests that ended in measured windows, including those that were due before
 	broken      int64 // the part of completed that ended without an answer
 	delivered   int64
 	frames      int64
 	bytes       int64
-	lost        int64                              // sessions, whenever
+	lost        int64                              // lost sessions, in any window
 	hists       map[string]*hdrhistogram.Histogram // by tag, measured requests only
 	threadCPU   []span                             // by shard
 	agents      []record.Agent                     // by shard, if they relay the windows of other processes
 }
 
-// usage is the number of cores that the generator used until an instant.
+// usage is the number of cores that the generator used up to an instant.
 type usage struct {
 	until int64
 	cores float64
 }
 
-// span holds the first and last reading of a thread's CPU time within the measured time.
+// span holds the first and last reading of a thread's CPU time during the measured time.
 type span struct {
 	first, last     time.Duration
 	firstAt, lastAt int64
@@ -61,7 +61,7 @@ func (s *span) add(v time.Duration, at int64) {
 	s.last, s.lastAt = v, at
 }
 
-// merged is one window over all shards.
+// merged is one window, merged over all shards.
 type merged struct {
 	phase    string
 	client   record.Client
@@ -113,7 +113,7 @@ func (c *collector) take(iv *interval) {
 }
 
 func (c *collector) merge(iv *interval) {
-	start := max(iv.start, c.nextStart) // a delivery stamped before a window that was already written
+	start := max(iv.start, c.nextStart) // later for a delivery whose stamp lies in a window that was already written
 	m := c.open[start]
 	if m == nil {
 		m = &merged{hists: map[string]*hdrhistogram.Histogram{}}
@@ -216,7 +216,8 @@ func (c *collector) emitOne() {
 }
 
 // cores returns the generator's CPU use in the window that begins at start, from the reading that
-// covers it, so that windows written in one burst do not all show the burst.
+// covers the window. Several windows may be written in a burst, so the latest reading would be
+// wrong for most.
 func (c *collector) cores(start int64) float64 {
 	for len(c.usage) > 0 && c.usage[0].until <= start {
 		c.usage = c.usage[1:]
@@ -227,8 +228,8 @@ func (c *collector) cores(start int64) float64 {
 	return c.usage[0].cores
 }
 
-// describe fills in the window's quantiles. A window with several statuses is described by all of
-// them together.
+// describe fills in the window's quantiles. They are taken over the responses of all statuses
+// together.
 func (c *collector) describe(out *record.Client, m *merged) {
 	q := c.union(m, record.HistResponse)
 	if q == (record.Quantiles{}) {

@@ -2,12 +2,12 @@ package load
 
 import "fmt"
 
-// Delivered reports a delivery: the request with that sequence number reached its destination at an
+// Delivered reports that the request with a sequence number reached its destination at an
 // instant. It is safe for concurrent use and does nothing unless a recording is in progress. An
 // impossible instant, before the request or after the run, ends the run with an error.
 func (r *Recorder) Delivered(seq uint64, at int64) { r.DeliveredUnits(seq, at, max(r.plan.Units, 1)) }
 
-// DeliveredUnits reports the delivery of a request of which some units, n, were accepted.
+// DeliveredUnits reports the delivery of a request of which n units were accepted.
 func (r *Recorder) DeliveredUnits(seq uint64, at int64, n int) {
 	r.deliverMu.Lock()
 	defer r.deliverMu.Unlock()
@@ -33,7 +33,7 @@ func (r *Recorder) DeliveredUnits(seq uint64, at int64, n int) {
 	}
 }
 
-// undelivered counts a request whose delivery had not arrived at now.
+// undelivered counts a request whose delivery had not arrived by now.
 func (r *Recorder) undelivered(intended, now int64) {
 	r.deliverMu.Lock()
 	defer r.deliverMu.Unlock()
@@ -44,7 +44,7 @@ func (r *Recorder) undelivered(intended, now int64) {
 	}
 }
 
-// advanceDeliveries advances the windows of the deliveries' shard while no delivery arrives.
+// advanceDeliveries advances the windows of the deliveries' shard when no delivery arrives.
 func (r *Recorder) advanceDeliveries(now int64) {
 	r.deliverMu.Lock()
 	defer r.deliverMu.Unlock()

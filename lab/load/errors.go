@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// StatusOf returns the kind of a network or context error; Other if it is neither.
+// StatusOf returns the status for a network or context error, and Other for any other error.
 func StatusOf(err error) Status {
 	switch {
 	case err == nil:
@@ -30,7 +30,8 @@ func StatusOf(err error) Status {
 	return Other
 }
 
-// connecting reports whether the connection was never made: DNS, no route, no port left, TLS.
+// connecting reports whether an error means that no connection was made: DNS, no route, no port
+// left, TLS.
 func connecting(err error) bool {
 	var (
 		op     *net.OpError

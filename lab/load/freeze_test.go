@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// A simulated server answers in 50 us, but every 2 s it freezes for 200 ms. With 2,000 requests a
-// second, one in ten falls into a freeze and waits for its end: the truth is p95 100 ms, p99 180
-// ms, p99.9 198 ms, however few connections drain the backlog. (A generator that waits for
-// answers before it sends again sees a handful of slow ones and reports a p99 below 2 ms.)
+// A simulated server answers in 50 us, but every 2 s it freezes for 200 ms. At 2,000 requests per
+// second, one request in ten is due during a freeze and waits for its end. The true latencies are
+// p95 100 ms, p99 180 ms and p99.9 198 ms, however few connections work through the backlog. (A
+// generator that waits for answers before it sends again meets only a handful of slow ones and
+// reports a p99 below 2 ms.)
 func TestFreezeArithmetic(t *testing.T) {
 	for _, connections := range []int{8, 64} {
 		t.Run(strconv.Itoa(connections), func(t *testing.T) {
@@ -54,7 +55,7 @@ func checkFreeze(t *testing.T, at func(string) (float64, bool)) {
 	}
 }
 
-// answered returns the instant at which the frozen server answers a request sent at an instant.
+// answered returns when the freezing server answers a request that was sent at a given instant.
 func answered(sent int64) int64 {
 	const period, freeze, service = 2000 * ms, 200 * ms, 50_000
 	into := (sent - start) % period

@@ -1,17 +1,20 @@
-// Package load sends load to a target and records how every request ended. It holds what all kinds
-// of load share: the schedule, which is fixed before the run so that the target cannot influence
-// it, the plan that follows it, ways to wait for its instants, and the recorder, with its windows
-// of 100 ms. A Driver sends the work: requests (http1, nethttp), any call (pool), or a job that
-// works through units and reports its progress (windows).
+// Package load sends load to a target and records how every request ended. It holds what all
+// kinds of load share: the schedule, which is fixed before the run so that the target cannot
+// influence it; the plan, which says how to carry a schedule out; functions that wait for its
+// instants; and the recorder with its windows of 100 ms. A Driver sends the work: requests
+// (http1, nethttp), any call (pool), or a job that works through units and reports its progress
+// (windows).
 //
 // In the open model a request's latency counts from the time at which the schedule intended it to
-// be sent, through any backlog, so a stall of the target shows in every request that fell into it.
-// (A generator that waits for an answer before it sends the next request hides the stall; that
-// error is called "coordinated omission".) Nothing is dropped: a request that was scheduled and has
-// not finished at the end is counted, and enters the histogram at its age.
+// be sent, even if it waited in a queue, so a stall of the target shows in every request that was
+// due during the stall. (A generator that waits for an answer before it sends the next request
+// hides the stall; that error is called "coordinated omission".) Nothing is dropped: a request
+// that was scheduled and has not ended by the end of the run is counted, and enters the histogram
+// with its age.
 //
-// The package is not for finding a rate (capacity) or for starting a target (environment). Run owns
-// the recorder's goroutine; each driver owns its threads; all have ended when Run returns.
+// The package does not search for a rate (capacity) and does not start targets (environment). Run
+// owns the recorder's goroutine and each driver owns its threads; all have ended when Run
+// returns.
 package load
 
 import (
@@ -31,7 +34,7 @@ import (
 
 // Plan describes when to send and for how long.
 type Plan struct {
-	// Schedule returns the intended times, afresh at each call, over Warmup+Length. Nil selects
+	// Schedule returns the intended times over Warmup+Length; each call begins anew. Nil selects
 	// the closed model: every connection sends again as soon as it has its answer.
 	Schedule func() Schedule
 	// Spec describes Schedule to other processes that share the load; nil: it cannot be described.
@@ -48,22 +51,22 @@ type Plan struct {
 	Units int
 	// Classes names the request classes; a driver reports a class by its index. It may be empty.
 	Classes []string
-	// Steps is set if other processes record windows in which each response is to a step of a flow,
-	// so that there are more responses than flows.
+	// Steps is set if other processes record the windows and each response in them is to a step
+	// of a flow: there are then more responses than flows.
 	Steps bool
-	// Deliveries is the number of requests that may await their delivery concurrently; 0: no delivery
-	// is reported.
+	// Deliveries is the maximum number of requests that may wait for their delivery concurrently;
+	// 0: deliveries are not reported.
 	Deliveries int
-	// Count ends a closed plan after that many requests (whatever their units) in total, if that is
-	// before Length; 0: only Length ends it.
+	// Count ends a closed plan after that many requests in total (whatever their units), unless
+	// Length ends it first; 0: only Length ends it.
 	Count int64
-	// FirstSeq is the first request's sequence number. Plans that run one after the other with the
-	// same run name in their requests must not reuse numbers.
+	// FirstSeq is the first request's sequence number. Plans that run one after the other and
+	// have the same run name in their requests must not reuse numbers.
 	FirstSeq uint64
-	// Stride is the distance between the sequence numbers of this process's requests, where several
-	// share a load. 0: 1.
+	// Stride is the distance between the sequence numbers of this process's requests, if several
+	// processes share a load. 0: 1.
 	Stride uint64
-	// Phase shifts the starts of windows from the multiples of their length, in ns, so that the
+	// Phase shifts the starts of windows, in ns, from the multiples of their length, so that the
 	// windows of processes with different clocks coincide.
 	Phase int64
 	// Lead is the time before the start in which connections can be made. 0: 100 ms.
@@ -90,7 +93,7 @@ func (p *Plan) DrainUntil() int64 { return p.SendUntil() + int64(p.Drain) }
 
 func (p *Plan) lead() time.Duration { return cmp.Or(p.Lead, defaultLead) }
 
-// Share returns the number of requests that the k-th of n threads may make in the closed model.
+// Share returns the number of requests that the k-th of n threads may make in a closed plan.
 func (p *Plan) Share(k, n int) int64 {
 	if p.Count == 0 {
 		return math.MaxInt64
@@ -102,7 +105,7 @@ func (p *Plan) Share(k, n int) int64 {
 	return share
 }
 
-// Follow makes the plan follow a schedule.
+// Follow makes the plan follow a schedule that other processes can make, too.
 func (p *Plan) Follow(s ScheduleSpec) { p.Spec, p.Schedule = &s, s.Open }
 
 // windowOf returns the start of the window that contains an instant.
@@ -111,12 +114,12 @@ func (p *Plan) windowOf(at int64) int64 { return (at-p.Phase)/window*window + p.
 // Open reports whether the plan follows a schedule.
 func (p *Plan) Open() bool { return p.Schedule != nil }
 
-// ErrUsedUp is returned by Run if the load ended before its time because every request that may be
-// sent once was sent.
+// ErrUsedUp is returned by Run if the load ended early because every request may be sent only
+// once and all were.
 var ErrUsedUp = errors.New("the corpus is used up")
 
-// GeneratorError is returned by Run if a part of the load generator failed. The target is not to
-// blame, and what was measured until then does not count.
+// GeneratorError is returned by Run if a part of the load generator failed. The target did not
+// cause it, and what was measured until then does not count.
 type GeneratorError struct{ Err error }
 
 func (e *GeneratorError) Error() string { return "the load generator failed: " + e.Err.Error() }
@@ -133,8 +136,8 @@ type Driver interface {
 	Drive(ctx context.Context, p *Plan, rec *Recorder) error
 }
 
-// Sink receives each finished window, in order, with its histograms by tag, and must keep
-// neither. folder.Writer is one.
+// Sink receives each finished window, in order, with its histograms by tag; it must not keep
+// them. folder.Writer is a Sink.
 type Sink interface {
 	Window(w record.Window, hists map[string]*hdrhistogram.Histogram) error
 }
@@ -142,20 +145,20 @@ type Sink interface {
 // defaultLead is the lead of a plan that sets none.
 const defaultLead = 100 * time.Millisecond
 
-// Deliveries passes what a sink or node reports as delivered to Recorder.Delivered until its
-// context is done. Any other end is an error, which ends the run.
+// Deliveries passes the deliveries that a sink or node reports to Recorder.Delivered until its
+// context is done. If it ends for any other reason, it returns an error, which ends the run.
 type Deliveries func(context.Context, *Recorder) error
 
-// Run carries out the plan and returns its totals together with the plan as it was carried out.
-// When ctx is done, or a driver, sink or deliveries reader fails, it stops early and returns the
-// totals so far with the error.
+// Run carries out the plan. It returns the totals together with the plan as it was carried out.
+// When ctx is done, or when the driver, the sink or a reader of deliveries fails, it stops early
+// and returns the totals so far with the error.
 func Run(ctx context.Context, p Plan, d Driver, sink Sink, deliveries ...Deliveries) (record.Totals, *Plan, error) {
 	p.Warmup = roundUp(p.Warmup)
 	p.Length = max(roundUp(p.Length), record.WindowLength)
 	if p.Start == 0 {
 		p.Start = monotonic.Now() + int64(p.lead())
 	}
-	if p.Count == 0 { // a plan by count may end anywhere in a window
+	if p.Count == 0 { // a plan by count may begin and end anywhere in a window
 		p.Start = p.windowOf(p.Start + window - 1)
 	}
 	driving, stop := context.WithCancel(ctx)
@@ -174,7 +177,7 @@ func Run(ctx context.Context, p Plan, d Driver, sink Sink, deliveries ...Deliver
 		rec.awaitDeliveries(driving, p.DrainUntil())
 	}
 	if driving.Err() != nil && errors.Is(err, context.Canceled) {
-		err = nil // the reason for the cancellation is known here
+		err = nil // ctx.Err and rec.failure, joined below, have the reason
 	}
 	stop()
 	readers.Wait()

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Loopback reports whether a host is this machine, which may be loaded without permission. A name
-// counts only if every address it resolves to is a loopback address.
+// Loopback reports whether a host is this machine, to which load may be sent without permission.
+// A name counts only if every address that it resolves to is a loopback address.
 func Loopback(host string) bool {
 	addrs, err := net.DefaultResolver.LookupNetIP(context.Background(), "ip", host)
 	if err != nil || len(addrs) == 0 {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Notes collects the first of each kind of failure, with their number, for the warnings of a run.
-// It is safe for concurrent use.
+// Notes counts failures by kind and keeps the first of each kind, for the warnings of a run. It
+// is safe for concurrent use.
 type Notes struct {
 	mu    sync.Mutex
 	kinds []string
@@ -14,7 +14,7 @@ type Notes struct {
 	first map[string]error
 }
 
-// Add enters a failure.
+// Add counts a failure.
 func (n *Notes) Add(kind string, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -36,12 +36,12 @@ func (n *Notes) Notes() (out []string) {
 	return out
 }
 
-// Noting is a Driver that has failures to report which no count shows.
+// Noting is a Driver that reports failures which no count in the totals shows.
 type Noting interface{ Notes() []string }
 
-// Negotiating is a Driver that learns from the answers how it speaks with the target.
+// Negotiating is a Driver that learns from answers which protocol it speaks with the target.
 type Negotiating interface {
-	// Protocol returns what the target's last new connection negotiated: "HTTP/1.1", or "HTTP/2 over
-	// TLS 1.3"; empty: there was no answer.
+	// Protocol returns the protocol of the connection to the target, as in "HTTP/1.1" or "HTTP/2
+	// over TLS 1.3". It is empty if there was no answer.
 	Protocol() string
 }

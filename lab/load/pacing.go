@@ -12,17 +12,17 @@ import (
 // over.
 const longestSleep = int64(20 * time.Millisecond)
 
-// PacingThread prepares the calling goroutine for a series of calls of WaitUntil, and returns the
-// function with which it sleeps. The thread's timer slack changes, so it is never unlocked from its
-// goroutine and ends with it.
+// PacingThread prepares the calling goroutine for calls of WaitUntil, and returns the function
+// with which it sleeps. It locks the goroutine to its thread for good, because it changes the
+// thread's timer slack: the thread ends with the goroutine.
 func PacingThread() (sleep func(until int64)) {
 	runtime.LockOSThread()
 	preparePacing()
 	return sleepUntil
 }
 
-// WaitUntil returns at an instant on the monotonic clock, as precisely as the machine permits. It
-// returns false if ctx is done before.
+// WaitUntil returns true at an instant on the monotonic clock, as precisely as the machine
+// permits. It returns false if ctx is done first.
 func WaitUntil(ctx context.Context, at int64, sleep func(until int64)) bool {
 	for {
 		now := monotonic.Now()

@@ -31,14 +31,14 @@ type Recorder struct {
 
 	unacked   *unacked   // requests that await their delivery; nil: no delivery is reported
 	deliverMu sync.Mutex // guards deliver and what it points to
-	deliver   *Shard     // shard of the deliveries; nil until the recording starts
-	latest    int64      // latest plausible stamp of a delivery: a later one comes from another clock
+	deliver   *Shard     // shard of the deliveries; nil before the recording starts, or without deliveries
+	latest    int64      // latest plausible stamp of a delivery; a later one must come from another clock
 
 	failMu  sync.Mutex
 	failure error              // the first failure; guarded by failMu
 	cancel  context.CancelFunc // ends the drive
 
-	ended int64 // set by EndAt; 0: the plan's end counts
+	ended int64 // instant from EndAt; 0: the plan's end counts
 
 	collector collector // owned by the collector's goroutine until collected is closed
 }
@@ -77,17 +77,17 @@ func (r *Recorder) Shards(n int) []*Shard {
 	return r.shards[:n]
 }
 
-// foreignClock is the time after the run's planned end up to which a delivery may be stamped: far
-// longer than a run takes to end, and short enough that no stamp creates an endless number of
-// windows.
+// foreignClock is how long after the run's planned end a delivery may be stamped. It is far
+// longer than a run takes to end, and short enough that a wrong stamp cannot create an endless
+// number of windows.
 const foreignClock = time.Minute
 
-// EndAt reports that the work itself ended at an instant, before the plan did: rates are over the
-// time until then. A driver calls it before Drive returns.
+// EndAt reports that the work ended at an instant before the plan did, so that rates are computed
+// over the time until then. A driver calls it before Drive returns.
 func (r *Recorder) EndAt(at int64) { r.ended = at }
 
-// UsedUp reports that a driver could make no further request, since each of its requests may be
-// sent once. The driver then waits for the requests in flight and returns.
+// UsedUp reports that a driver has no request left, since each may be sent only once. The driver
+// then waits for the requests in flight and returns.
 func (r *Recorder) UsedUp() { r.usedUp.Store(true) }
 
 // fail ends the drive; Run returns the first error.
@@ -100,14 +100,15 @@ func (r *Recorder) fail(err error) {
 	}
 }
 
-// finish closes the shards at now, waits for the collector and returns the totals. It changes the
-// plan to what was carried out: warm-up and length end where the measured windows did.
+// finish closes the shards at now, waits for the collector and returns the totals. It sets the
+// plan's warm-up and length to those that were carried out: they end where the measured windows
+// begin and end.
 func (r *Recorder) finish(now int64) record.Totals {
 	if r.collected == nil { // the driver failed before it sent anything
 		return r.collector.totals()
 	}
 	r.expireAll(now)
-	r.deliverMu.Lock() // a late delivery must not see a shard that is half closed
+	r.deliverMu.Lock() // no delivery may arrive while the shards are being closed
 	for _, s := range r.shards {
 		s.rotate(now, lastInstant, true)
 	}
@@ -146,7 +147,7 @@ func (r *Recorder) release(h *hdrhistogram.Histogram) {
 	r.pool.Put(h)
 }
 
-// awaitDeliveries returns when no request awaits its delivery any more, or at the deadline.
+// awaitDeliveries returns when no request waits for its delivery any more, or at the deadline.
 func (r *Recorder) awaitDeliveries(ctx context.Context, deadline int64) {
 	poll := time.NewTicker(10 * time.Millisecond)
 	defer poll.Stop()

@@ -49,7 +49,7 @@ func (s *memorySink) at(start int64) record.Client {
 	return record.Client{}
 }
 
-// fakeRecorder returns a recorder whose instants the test chooses.
+// fakeRecorder returns a recorder for which the test chooses all instants.
 func fakeRecorder(p Plan) (*Recorder, *memorySink) {
 	sink := &memorySink{}
 	p.Start = start
@@ -98,7 +98,8 @@ func TestWindowsOfIntendedTimeAndOfCompletion(t *testing.T) {
 	near(t, "achieved per second", totals.ThroughputPerS, 2)
 }
 
-// near allows for the rounding of a histogram of three digits.
+// near reports whether two values are equal within the rounding of a histogram with three
+// significant digits.
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if math.Abs(got-want) > 0.002*math.Abs(want)+1e-9 {
@@ -115,7 +116,7 @@ func TestWarmupDoesNotCount(t *testing.T) {
 		s.Arrive(intended)
 	}
 	s.Sent(start+10*ms, start+140*ms, 130*ms)
-	done(s, 0, start+10*ms, start+150*ms, Timeout) // warm, but it ends in a measured window
+	done(s, 0, start+10*ms, start+150*ms, Timeout) // due in the warm-up, but it ends in a measured window
 	done(s, 2, start+130*ms, start+160*ms, 200)
 	s.Unfinished(start+20*ms, start+400*ms, 0)
 	totals := finish(r)
@@ -157,7 +158,7 @@ func TestWindowsComeInOrderAndWithoutGaps(t *testing.T) {
 	}
 }
 
-// Whatever happens in which shard and in which order, every request is counted once.
+// Every request is counted once, whatever the shard and the order in which events are reported.
 func TestNothingIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := measured(10)
@@ -255,7 +256,8 @@ func TestErrorsByKind(t *testing.T) {
 	}
 }
 
-// If there were several statuses, each has its own latencies: refusals are quick.
+// If responses have several statuses, each status has its own latencies: refusals, say, are
+// quick.
 func TestStatuses(t *testing.T) {
 	r, _ := fakeRecorder(measured(1))
 	s := r.Shards(1)[0]
@@ -316,7 +318,7 @@ func TestDeliveries(t *testing.T) {
 	near(t, "delivered per second", totals.DeliveredPerS, 10)
 }
 
-// A sink with another clock ends the run, and cannot make it write years of windows.
+// Stamps from another clock end the run, and cannot make the recorder write years of windows.
 func TestDeliveryByAForeignClock(t *testing.T) {
 	for _, at := range []int64{1, start - 2*window, math.MaxInt64} {
 		p := measured(2)
@@ -352,8 +354,8 @@ func TestDeliveriesBeyondTheirRoom(t *testing.T) {
 	}
 }
 
-// Requests that are refused while accepted ones wait for long do not displace them, however often
-// the sequence goes round the slots.
+// Refused requests do not displace accepted ones that wait long for their delivery, however often
+// the sequence numbers go round the slots.
 func TestDeliveriesAmongRefusals(t *testing.T) {
 	p := measured(2)
 	p.Deliveries = 10
@@ -382,8 +384,8 @@ func TestDeliveriesAmongRefusals(t *testing.T) {
 	}
 }
 
-// One shard may carry every request: the room for deliveries does not depend on how evenly they
-// spread.
+// One shard may carry every request: the room for deliveries does not depend on how the requests
+// are spread over shards.
 func TestDeliveriesFromOneShardOfMany(t *testing.T) {
 	p := measured(2)
 	p.Deliveries = 5000
@@ -400,7 +402,7 @@ func TestDeliveriesFromOneShardOfMany(t *testing.T) {
 	}
 }
 
-// Windows that are written in one burst show the CPU used in each of them.
+// Windows that are written in one burst each show the CPU that was used during the window.
 func TestCPUByWindow(t *testing.T) {
 	r, sink := fakeRecorder(measured(6))
 	used := time.Duration(0)
@@ -447,7 +449,7 @@ func TestVariation(t *testing.T) {
 	near(t, "coefficient", v.coefficient(), 115.47/1000)
 }
 
-// A run that was stopped early is measured over the time that it lasted.
+// A run that was stopped early has rates over the time that it lasted.
 func TestStoppedEarly(t *testing.T) {
 	r, _ := fakeRecorder(measured(100))
 	s := r.Shards(1)[0]
@@ -463,7 +465,7 @@ func TestStoppedEarly(t *testing.T) {
 	}
 }
 
-// A quiet run has its planned length, with every window.
+// A run without events has its planned length, and all its windows.
 func TestQuietRun(t *testing.T) {
 	r, sink := fakeRecorder(measured(20))
 	seq := r.Shards(1)[0].Arrive(start)
@@ -483,7 +485,7 @@ func (f driverFunc) Drive(ctx context.Context, p *Plan, rec *Recorder) error { r
 
 func follow(ctx context.Context, _ *Recorder) error { <-ctx.Done(); return ctx.Err() }
 
-// Whatever a driver does wrong, Run returns, with complete totals and no goroutine left.
+// Whatever a driver does wrong, Run returns complete totals and leaves no goroutine behind.
 func TestRunEnds(t *testing.T) {
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {

@@ -11,9 +11,10 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Window enters a whole window that another process recorded, in place of single requests. Windows
-// arrive in order, and w.Phase decides what counts; quantiles are computed from the histograms
-// again. The recording's other shards must receive windows as well; it keeps neither w nor hists.
+// Window adds a whole window that another process recorded, in place of single requests. Windows
+// come in order, and w.Phase decides what counts; quantiles are computed anew from the
+// histograms. All shards of the recording must receive windows in this way. Window keeps neither
+// w nor hists.
 func (s *Shard) Window(w *record.Window, hists map[string]*hdrhistogram.Histogram) error {
 	t, err := windowCountsOf(hists)
 	if err != nil {
@@ -47,9 +48,10 @@ func (s *Shard) Window(w *record.Window, hists map[string]*hdrhistogram.Histogra
 	return nil
 }
 
-// Agent enters what another process reported at its end in addition to its windows: how it fared,
-// the instant of its latest answer (0: there was none), and the number after its last request's.
-// Its sums correct those of the windows, which do not show which of their requests were measured.
+// Agent adds what another process reported at its end, in addition to its windows: its figures as
+// a load agent, the instant of its latest answer (0: none), and the number after its last
+// request's. The sums correct those of the windows, which do not show which of their requests
+// were measured.
 func (s *Shard) Agent(a record.Agent, sums record.Totals, last int64, next uint64) {
 	s.agent, s.lastDone, s.seq = &a, last, next
 	s.missing = counts{offered: sums.Offered - s.reported.offered, sent: sums.Sent - s.reported.sent, completed: sums.Ended - s.reported.completed,
@@ -116,10 +118,12 @@ func (t *windowCounts) add(warm bool, status Status, n int64) {
 	}
 }
 
-// counts returns the sums of a measured window. Only the status separates requests that failed with
-// a protocol status from those that failed a check; a request from the warm-up that failed a check
-// afterwards counts too. The number of sent requests comes from the send-lag, which only measured
-// requests have. With steps the histograms hold more than the requests.
+// counts returns the sums of a measured window. The histograms do not show which requests failed
+// by status and which by a check: a failed request with a status of 400 or above counts as failed
+// by status, any other as failed by a check. A request of the warm-up that failed a check
+// afterwards is counted, too. The number of sent requests is the number of send-lag values, which
+// only measured requests have. With steps the histograms hold more values than there were
+// requests.
 func (t *windowCounts) counts(c *record.Client, steps bool) counts {
 	m := counts{
 		offered: c.Offered, sent: t.sent, completed: t.answered, unfinished: t.unfinished,

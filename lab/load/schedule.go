@@ -13,8 +13,9 @@ import (
 	"dyno/lab/workload"
 )
 
-// Schedule returns the next intended time of a request at each call, in ns since the run's start,
-// in order; ok is false when there are no more. One goroutine uses a Schedule.
+// Schedule returns, at each call, the next intended time of a request, in ns since the run's
+// start; times do not decrease, and ok is false when there are no more. A Schedule must be used
+// by one goroutine only.
 type Schedule func() (at int64, ok bool)
 
 // Constant sends at evenly spaced times.
@@ -22,7 +23,8 @@ func Constant(perSecond float64, length time.Duration) Schedule {
 	return Steps([]workload.Stage{{Rate: perSecond, Length: length}})
 }
 
-// Poisson sends with independent, exponentially distributed gaps, as many unrelated users do.
+// Poisson sends with independent, exponentially distributed gaps, as the requests of many
+// unrelated users arrive.
 func Poisson(perSecond float64, length time.Duration, seed uint64) Schedule {
 	if perSecond <= 0 {
 		return Times(nil)
@@ -37,7 +39,7 @@ func Poisson(perSecond float64, length time.Duration, seed uint64) Schedule {
 
 // Steps sends at a constant rate within each stage, one stage after the other.
 func Steps(stages []workload.Stage) Schedule {
-	begin, n := int64(0), 0 // of the current stage: its start, and the requests made
+	begin, n := int64(0), 0 // of the current stage: its start, and the number of requests so far
 	return func() (int64, bool) {
 		for len(stages) > 0 {
 			st := stages[0]
@@ -54,8 +56,8 @@ func Steps(stages []workload.Stage) Schedule {
 	}
 }
 
-// Ramp sends at a rate that changes linearly from one value to another. The n-th request is due
-// when the integral of the rate reaches n.
+// Ramp sends at a rate that changes linearly from one value to another. The n-th request, from 0,
+// is due when the integral of the rate reaches n.
 func Ramp(from, to float64, length time.Duration) Schedule {
 	n, slope := 0.0, (to-from)/length.Seconds()
 	return func() (int64, bool) {
@@ -65,7 +67,7 @@ func Ramp(from, to float64, length time.Duration) Schedule {
 		}
 		t := 0.0
 		if n > 0 {
-			t = 2 * n / (from + math.Sqrt(root)) // this form stays exact for a slope near 0
+			t = 2 * n / (from + math.Sqrt(root)) // this form stays accurate when the slope is near 0
 		}
 		n++
 		return int64(t * 1e9), t < length.Seconds() && max(from, to) > 0
@@ -118,8 +120,8 @@ func ReadTimes(r io.Reader) ([]int64, error) {
 	return out, nil
 }
 
-// Stride returns every n-th request of a schedule, beginning with the k-th (from 0): the part that
-// the k-th of n sending threads carries.
+// Stride returns every n-th request of a schedule, beginning with the k-th (from 0): the share of
+// the k-th of n sending threads or processes.
 func Stride(s Schedule, k, n int) Schedule {
 	if n == 1 {
 		return s

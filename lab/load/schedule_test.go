@@ -39,8 +39,8 @@ func all(s Schedule) []int64 {
 	return out
 }
 
-// Every schedule is ordered, stays within its length, has the integral of its rate (Poisson:
-// within six standard deviations) and is the same at each call.
+// Every schedule is in order, stays within its length, has as many requests as the integral of
+// its rate (Poisson: within six standard deviations), and is the same each time it is opened.
 func TestSchedules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		length := time.Duration(rapid.Int64Range(1e8, 2e9).Draw(t, "length"))
@@ -78,7 +78,7 @@ func TestPoissonGaps(t *testing.T) {
 	}
 }
 
-// The threads' strides put together are the schedule, each request once.
+// The strides of all threads together are the schedule, each request once.
 func TestStridePartitions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fresh, _, _ := drawSchedule(t, 200*time.Millisecond)
@@ -98,7 +98,7 @@ func TestStridePartitions(t *testing.T) {
 	})
 }
 
-// Up to any instant, a ramp has made a number of requests equal to the integral of its rate.
+// At every instant, a ramp has made as many requests as the integral of its rate.
 func TestRampIntegral(t *testing.T) {
 	const seconds = 10.0
 	for _, r := range [][2]float64{{10, 1000}, {1000, 10}, {0, 500}, {500, 0}, {200, 200}} {
@@ -152,7 +152,7 @@ func TestReadTimes(t *testing.T) {
 	}
 }
 
-// Every schedule read is ordered, and reads the same when written again.
+// Every schedule that was read is in order, and is the same when it is written and read again.
 func FuzzReadTimes(f *testing.F) {
 	f.Add("0\n0.5\n# c\n2\n")
 	f.Add("1e3\n\n-0\n")

@@ -6,10 +6,10 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Opened reports the time that a session took to open, in ns.
+// Opened reports how long a session took to open, in ns.
 func (s *Shard) Opened(took int64) { s.value(record.HistOpening, took) }
 
-// Received reports what a session received at an instant.
+// Received reports the frames and bytes that a session received at an instant.
 func (s *Shard) Received(at int64, frames, bytes int) {
 	s.Advance(at)
 	s.cur.client.Frames += int64(frames)
@@ -22,11 +22,11 @@ func (s *Shard) LostSession(at int64) {
 	s.cur.client.Lost++
 }
 
-// Gap reports the mean time between a session's frames over the measured time, in ns, once for each
-// session that was planned. Values of an hour and more stand for no frame.
+// Gap reports the mean time between a session's frames during the measured time, in ns. It is
+// called once for each planned session. A value of an hour or more means that there was no frame.
 func (s *Shard) Gap(ns int64) { s.value(record.HistGap, ns) }
 
-// value enters a value into a histogram of the current window.
+// value adds a value to a histogram of the current window.
 func (s *Shard) value(tag string, ns int64) {
 	if s.cur.more == nil {
 		s.cur.more = map[string]*hdrhistogram.Histogram{}

@@ -8,21 +8,21 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Shard is one thread's view of the recorder. It is not safe for concurrent use.
+// Shard receives one thread's reports to the recorder. It is not safe for concurrent use.
 type Shard struct {
 	rec         *Recorder
 	index       int
 	cur         *interval
 	seq, stride uint64
-	units       int64 // in each request
+	units       int64 // units of work in each request
 	measureFrom int64
-	cpu         time.Duration // CPU time of the process when the window last rotated; the first shard reads it
+	cpu         time.Duration // CPU time of the process when the window last rotated; only the first shard reads it
 	cpuAt       int64         // instant of that reading; 0: none yet
-	relayed     bool          // receives whole windows of another process
-	backlog     int64         // at the end of the last relayed window
+	relayed     bool          // it receives whole windows of another process
+	backlog     int64         // backlog at the end of the last relayed window
 	lastDone    int64         // the latest answer or delivery
-	reported    counts        // of the windows that the other process sent
-	missing     counts        // what its sums have and reported lacks
+	reported    counts        // sums of the windows that the other process sent
+	missing     counts        // what the other process's own sums have in addition to reported
 	agent       *record.Agent // the process whose windows the shard receives; nil: not known
 }
 
@@ -30,22 +30,22 @@ type Shard struct {
 type interval struct {
 	shard       int
 	start, next int64  // next: the shard reports nothing more before this instant
-	phase       string // set by a driver whose job has phases of its own; empty: the plan's
+	phase       string // set by a driver whose job has phases of its own; empty: the plan decides
 	client      record.Client
 	gauges      map[string]float64
-	finished    int64 // requests that ended, however
+	finished    int64 // requests that ended, in whatever way
 	measured    counts
 	service     *hdrhistogram.Histogram
 	lag         *hdrhistogram.Histogram
 	delivery    *hdrhistogram.Histogram
 	response    []responses
 	more        map[string]*hdrhistogram.Histogram // by tag
-	threadCPU   time.Duration                      // of the reporting thread, so far; 0: not known
+	threadCPU   time.Duration                      // CPU time of the reporting thread so far; 0: not known
 	last        bool
-	relayed     bool // from another process, whose CPU use is in client
+	relayed     bool // it comes from another process, whose CPU use is in client
 }
 
-// counts are sums over requests that were intended within the measured time.
+// counts holds sums over the requests that were due during the measured time.
 type counts struct {
 	offered, sent, completed, failed, unfinished int64
 	delivered, undelivered, duplicates           int64
@@ -77,7 +77,7 @@ type responses struct {
 	hist   *hdrhistogram.Histogram
 }
 
-// quiet reports whether the interval is empty.
+// quiet reports whether nothing happened in the interval.
 func (iv *interval) quiet() bool {
 	client := iv.client
 	client.CPU = 0
@@ -86,8 +86,9 @@ func (iv *interval) quiet() bool {
 
 func (s *Shard) open(start int64) *interval { return &interval{shard: s.index, start: start} }
 
-// Advance moves the shard to the window of now. Arrive, Sent and Done call it themselves; a thread
-// that has nothing to report calls it at least every 100 ms, so that windows do not wait for it.
+// Advance moves the shard to the window that contains now. Arrive, Sent and Done call it
+// themselves. A thread with nothing to report calls it at least every 100 ms, so that windows do
+// not wait for the thread.
 func (s *Shard) Advance(now int64) {
 	if now < s.cur.start+window {
 		return
@@ -107,7 +108,7 @@ func (s *Shard) rotate(now, next int64, last bool) {
 	s.cur = s.open(next)
 }
 
-// readCPU fills in the cores that the process used since the window last rotated.
+// readCPU computes how many cores the process used since the window last rotated.
 func (s *Shard) readCPU(now int64) {
 	used := s.rec.cpu()
 	if s.cpuAt != 0 && now > s.cpuAt {
@@ -119,8 +120,8 @@ func (s *Shard) readCPU(now int64) {
 // ThreadCPU reports the CPU time that the calling thread has used so far.
 func (s *Shard) ThreadCPU(used time.Duration) { s.cur.threadCPU = used }
 
-// Arrive reports that a request is due and returns its sequence number, which is unique in the run.
-// Requests of a shard are reported in the order of their intended times.
+// Arrive reports that a request is due and returns its sequence number, which is unique in the
+// run. A shard's requests are reported in the order of their intended times.
 func (s *Shard) Arrive(intended int64) (seq uint64) {
 	s.Advance(intended)
 	s.cur.client.Offered += s.units
@@ -157,7 +158,7 @@ type Completion struct {
 	Status   Status
 	Class    uint8
 	Success  bool // the answer passed every check
-	Checked  bool // a check of the content failed, not the status
+	Checked  bool // the content failed a check; the status did not
 	Failed   int  // units that failed; 0: all of them, if not Success
 }
 

@@ -9,18 +9,18 @@ import (
 	"dyno/lab/workload"
 )
 
-// ScheduleSpec describes a schedule, so that another process can make the same one.
+// ScheduleSpec describes a schedule, so that another process can make the same schedule.
 type ScheduleSpec struct {
-	Kind      string           `json:"kind"`            // one of those of workload.Schedule, not Closed
-	PerSecond float64          `json:"per_s,omitempty"` // constant and poisson; the start of a ramp
+	Kind      string           `json:"kind"`            // one of the kinds of workload.Schedule except Closed
+	PerSecond float64          `json:"per_s,omitempty"` // rate of constant and poisson; the initial rate of a ramp
 	To        float64          `json:"to_per_s,omitempty"`
 	Length    time.Duration    `json:"length_ns,omitempty"`
 	Seed      uint64           `json:"seed,omitempty"`
 	Stages    []workload.Stage `json:"stages,omitempty"`
-	Times     []int64          `json:"times_ns,omitempty"` // of workload.File, in place of the file
+	Times     []int64          `json:"times_ns,omitempty"` // the times in the file of workload.File
 }
 
-// Open returns the schedule, from its start.
+// Open returns the schedule from its beginning.
 func (s ScheduleSpec) Open() Schedule {
 	switch s.Kind {
 	case workload.Constant:
@@ -35,7 +35,7 @@ func (s ScheduleSpec) Open() Schedule {
 	return Times(s.Times)
 }
 
-// Check returns an error if a description that came from elsewhere makes no schedule.
+// Check returns an error if the description, which may come from another process, is invalid.
 func (s ScheduleSpec) Check() error {
 	const most = 1e9 // requests per second
 	rates := []float64{s.PerSecond, s.To}

@@ -28,8 +28,8 @@ func drawSpec(t *rapid.T) ScheduleSpec {
 	return s
 }
 
-// The shares of any number of agents, each with any number of threads, are together the schedule
-// that one generator follows: request k goes to agent k mod N, with its own number.
+// The shares of any number of agents, each with any number of threads, together are the schedule
+// of a single generator: request k goes to agent k mod N and keeps its number.
 func TestSharesOfAgentsAreTheSchedule(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSpec(t)

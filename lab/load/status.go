@@ -16,7 +16,7 @@ const (
 	Connect                  // the connection could not be made for another reason (DNS, TLS, no route, no port left)
 	Lost                     // the session that carried it was lost
 	OK                       // success without a protocol status
-	Unfinished               // still in flight when the run ended; counted apart, never as an error
+	Unfinished               // still queued or in flight when the run ended; counted separately, never as an error
 	statusEnd
 )
 
@@ -33,10 +33,10 @@ func (s Status) String() string {
 // protocol reports whether s is a status that the target sent.
 func (s Status) protocol() bool { return s >= 100 }
 
-// Names of failures in results, besides the kinds above.
+// Names of failures in results, in addition to the kinds above.
 const (
 	failedCheck  = "check"  // a well-formed answer that failed a check of its content
-	failedStatus = "status" // an answer whose status is not an acceptable one
+	failedStatus = "status" // an answer whose status the check does not accept
 )
 
 // ErrorKinds lists every key that Totals.Errors has, so that results always show the same ones.
@@ -44,5 +44,5 @@ func ErrorKinds() []string {
 	return []string{"timeout", "refused", "reset", "closed", "malformed", "connect", "status", "check", "other"}
 }
 
-// rejected reports whether the target refused in good order: 429 and 503.
+// rejected reports whether the target deliberately refused the request: 429 or 503.
 func (s Status) rejected() bool { return s == 429 || s == 503 }

@@ -2,7 +2,7 @@ package load
 
 import "dyno/lab/record"
 
-// SendStep reports that a step after a request's first was sent at an instant.
+// SendStep reports that a step, after the request's first, was sent at an instant.
 func (s *Shard) SendStep(intended, at int64) {
 	s.Advance(at)
 	if s.measured(intended) {
@@ -10,7 +10,7 @@ func (s *Shard) SendStep(intended, at int64) {
 	}
 }
 
-// EndStep reports how a step ended: with an answer, without one, or as Unfinished with the run.
+// EndStep reports how a step ended; its status is Unfinished if the end of the run cut it off.
 func (s *Shard) EndStep(o *Completion) {
 	s.Advance(o.Done)
 	s.recordResponse(o.Status, o.Class, !s.measured(o.Intended), o.Done-o.Intended)
@@ -20,7 +20,7 @@ func (s *Shard) EndStep(o *Completion) {
 }
 
 // EndSteps reports how a request ended whose steps were reported. Done minus Intended is the time
-// that it took as a whole, pauses included; it is kept of those that succeeded.
+// that the whole request took, pauses included; it is recorded if the request succeeded.
 func (s *Shard) EndSteps(o *Completion) {
 	s.count(o)
 	if o.Success && o.Intended >= s.measureFrom {
@@ -28,7 +28,7 @@ func (s *Shard) EndSteps(o *Completion) {
 	}
 }
 
-// AbandonSteps reports a request that had not taken all its steps at now, when the run ended.
+// AbandonSteps reports a request that had not completed its steps at now, when the run ended.
 func (s *Shard) AbandonSteps(intended, now int64) {
 	s.Advance(now)
 	s.cur.finished += s.units
@@ -37,8 +37,8 @@ func (s *Shard) AbandonSteps(intended, now int64) {
 	}
 }
 
-// measured reports whether a step belongs to the measured time, by its own intended time: each step
-// is then sent at the plan's rate while its latencies are taken.
+// measured reports whether a step's own intended time lies in the measured time. While latencies
+// are taken, each step is thus sent at the plan's rate.
 func (s *Shard) measured(intended int64) bool {
 	return intended >= s.measureFrom && intended < s.rec.plan.SendUntil()
 }

@@ -26,7 +26,7 @@ func (c *collector) tag(r responses) string {
 	return tag
 }
 
-// splitTag returns the status and the class in a response's tag.
+// splitTag returns the status and the class in the tag of a response histogram.
 func splitTag(tag string) (status, class string) {
 	_, rest, _ := strings.Cut(tag, ".")
 	status, class, _ = strings.Cut(rest, ".")
@@ -92,7 +92,7 @@ func (c *collector) totals() record.Totals {
 	if q := record.QuantilesOf(c.hists[record.HistFlow]); q.Max > 0 {
 		t.Flow = &q
 	}
-	if c.phase != "" && c.hists[record.HistLag] == nil { // the job does not record its send-lag
+	if c.phase != "" && c.hists[record.HistLag] == nil { // the job records no send lag
 		t.Sent = c.sent
 	}
 	lag := record.QuantilesOf(c.hists[record.HistLag])
@@ -111,8 +111,8 @@ func (c *collector) totals() record.Totals {
 	return t
 }
 
-// responses fills in the figures from the response histograms: quantiles over all, by class, and
-// the number of answers by status.
+// responses fills in the figures that come from the response histograms: quantiles over all, by
+// class and by status, and the number of answers by status.
 func (c *collector) responses(t *record.Totals) {
 	all := record.NewHistogram()
 	classes, statuses := map[string]*hdrhistogram.Histogram{}, map[string]*hdrhistogram.Histogram{}
@@ -143,7 +143,7 @@ func (c *collector) responses(t *record.Totals) {
 	}
 }
 
-// quantiles returns nil for an empty map.
+// quantiles returns the quantiles of each histogram; for an empty map it returns nil.
 func quantiles(of map[string]*hdrhistogram.Histogram) map[string]record.Quantiles {
 	if len(of) == 0 {
 		return nil
@@ -173,7 +173,7 @@ func (c *collector) generator(t *record.Totals) {
 	}
 }
 
-// rateVariation is the coefficient of variation of the completions per second.
+// rateVariation computes the coefficient of variation of the completions per second.
 type rateVariation struct {
 	windows         int
 	second          int64

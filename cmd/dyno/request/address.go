@@ -13,13 +13,15 @@ import (
 	"dyno/lab/scenario/document"
 )
 
-// IsURL reports whether an argument that Targets has read is a URL rather than a scenario file.
+// IsURL reports whether an argument that Targets has returned is a URL; otherwise it is a
+// scenario file.
 func IsURL(arg string) bool {
 	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://")
 }
 
 // Targets reads the arguments of a command that takes URLs. An address of this machine without a
-// scheme is a URL of http; what is neither a URL nor a file of that name is an error.
+// scheme becomes an http URL. An argument that is clearly meant as a URL but is none, and no file
+// either, is an error.
 func Targets(args []string) ([]string, error) {
 	out := slices.Clone(args)
 	for i, arg := range args {
@@ -34,7 +36,8 @@ func Targets(args []string) ([]string, error) {
 	return out, nil
 }
 
-// Address reads a URL; empty: the argument is none, but may be the path of a file.
+// Address reads a URL. It returns an empty text if the argument is not one but may be the path of
+// a file.
 func Address(arg string) (string, error) {
 	if _, err := os.Stat(arg); err == nil {
 		return "", nil
@@ -62,7 +65,8 @@ func Address(arg string) (string, error) {
 	return withoutScheme(arg)
 }
 
-// withoutScheme reads HOST:PORT/PATH; empty: it may be the path of a file.
+// withoutScheme reads HOST:PORT/PATH. It returns an empty text if the argument may be the path of
+// a file.
 func withoutScheme(arg string) (string, error) {
 	place, _, _ := strings.Cut(arg, "/")
 	place, _, _ = strings.Cut(place, "?")
@@ -90,7 +94,7 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// URL reads the argument of a command that takes a URL and no scenario.
+// URL reads the argument of a command that takes a URL but no scenario.
 func URL(arg string) (string, error) {
 	address, err := Address(arg)
 	if err != nil || address != "" {
@@ -105,13 +109,13 @@ func URL(arg string) (string, error) {
 	return "", usage.Errorf("%q is not a URL: write http://HOST:PORT/PATH", arg)
 }
 
-// LooksLikeScenario reports whether a path has the ending of a scenario.
+// LooksLikeScenario reports whether a path has a scenario's file extension.
 func LooksLikeScenario(path string) bool {
 	return slices.Contains([]string{".yaml", ".yml"}, strings.ToLower(filepath.Ext(path)))
 }
 
-// absent describes a scenario file that does not exist, or is a folder, and suggests what was
-// meant.
+// absent describes a scenario file that does not exist or is a folder, and suggests which one may
+// be meant.
 func absent(path string) error {
 	info, err := os.Stat(path)
 	switch {

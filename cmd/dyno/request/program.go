@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Program holds the flags that say how to start a program that is built from a Go package.
+// Program holds the flags that say how to start a program built from a Go package.
 type Program struct {
 	args, env []string
 	port      int
@@ -27,7 +27,7 @@ type Program struct {
 	set *pflag.FlagSet
 }
 
-// Register adds the flags to those of a command.
+// Register adds the flags to a command's flags.
 func (p *Program) Register(f *pflag.FlagSet) {
 	p.set = f
 	f.StringArrayVar(&p.args, "args", nil, "arguments of a PACKAGE's program, separated by spaces, as in '-addr 127.0.0.1:0'; repeatable")
@@ -36,7 +36,7 @@ func (p *Program) Register(f *pflag.FlagSet) {
 	f.StringVar(&p.path, "url-path", "/", "path and query of the requests to a PACKAGE's program")
 }
 
-// Unused returns an error if a flag was given although no PACKAGE was.
+// Unused returns an error if one of the flags was given, for a command line without a PACKAGE.
 func (p *Program) Unused() error {
 	for _, name := range []string{"args", "env", "port", "url-path"} {
 		if p.set.Changed(name) {
@@ -46,13 +46,13 @@ func (p *Program) Unused() error {
 	return nil
 }
 
-// Start is what is built and started: a Go package as a scenario starts it.
+// Start is a Go package to build, and how a scenario starts its program.
 type Start struct {
-	Scenario *scenario.Scenario // Start.Between replaces its variants
-	Variant  scenario.Variant   // of the scenario, which is built; empty: it has no variants
-	Dir      string             // folder from which Package is named
+	Scenario *scenario.Scenario // Between returns a copy with other variants
+	Variant  scenario.Variant   // the scenario's variant that is built; zero: the scenario declares none
+	Dir      string             // folder to which Package is relative
 	Package  string
-	WorkDir  string // working directory of the program; empty: the current folder
+	WorkDir  string // the program's working directory; empty: the current folder
 }
 
 // IsPackage reports whether an argument is the folder of a Go package.
@@ -68,11 +68,11 @@ func IsPackage(arg string) bool {
 	return err == nil && len(files) > 0
 }
 
-// Programs lists the folders of Go programs in and below a folder, by their paths.
+// Programs lists the folders of the Go programs in and below a folder.
 func Programs(ctx context.Context, dir string) (found []string) {
 	list := exec.CommandContext(ctx, "go", "list", "-e", "-f", `{{if eq .Name "main"}}{{.Dir}}{{end}}`, "./...")
 	list.Dir = dir
-	listed, _ := list.Output() // without a module there are none
+	listed, _ := list.Output() // without a module there are no programs
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil
@@ -85,15 +85,15 @@ func Programs(ctx context.Context, dir string) (found []string) {
 	return found
 }
 
-// RefuseLibrary returns an error if the folder of a Go package holds no program. It names the
-// programs below the folder, or else those of its module.
+// RefuseLibrary returns an error if a folder has a Go package that is no program. The error lists
+// the programs below the folder or, if there are none, those of its module.
 func RefuseLibrary(ctx context.Context, dir string) error {
 	list := exec.CommandContext(ctx, "go", "list", "-e", "-f", "{{.Name}}\n{{with .Module}}{{.Dir}}{{end}}", ".")
 	list.Dir = dir
 	listed, err := list.Output()
 	name, module, _ := strings.Cut(strings.TrimSpace(string(listed)), "\n")
 	if err != nil || name == "main" || name == "" {
-		return nil // a build reports what is wrong
+		return nil // building it reports what is wrong
 	}
 	found := Programs(ctx, dir)
 	if len(found) == 0 && module != "" {
@@ -115,7 +115,7 @@ func relative(dir string) string {
 	return dir
 }
 
-// Lines lists folders of programs, each on a line of its own after what is in front of it.
+// Lines lists folders of programs, each on its own line after the text front.
 func Lines(front string, folders []string) string {
 	const most = 20
 	var b strings.Builder
@@ -131,8 +131,8 @@ func Lines(front string, folders []string) string {
 	return b.String()
 }
 
-// Start reads an argument that names a Go package's folder, or a scenario, whose last variant is
-// started.
+// Start reads an argument that names the folder of a Go package or a scenario. Of a scenario it
+// starts the last variant.
 func (q *Flags) Start(ctx context.Context, p *Program, arg string) (*Start, error) {
 	if IsPackage(arg) {
 		if err := RefuseLibrary(ctx, arg); err != nil {
@@ -162,7 +162,7 @@ func (q *Flags) Start(ctx context.Context, p *Program, arg string) (*Start, erro
 	return out, nil
 }
 
-// packageOf makes a scenario of a Go package.
+// packageOf returns the Start of a Go package, with a scenario made from the flags.
 func (q *Flags) packageOf(p *Program, dir string) (*Start, error) {
 	target, path, err := p.Target()
 	if err != nil {
@@ -181,8 +181,8 @@ func (q *Flags) packageOf(p *Program, dir string) (*Start, error) {
 	return &Start{Scenario: sc, Dir: abs, Package: "."}, nil
 }
 
-// Target returns how the flags start a program that is built from a package, and the path that is
-// asked for.
+// Target returns how to start a program built from a package, and the path that the requests go
+// to.
 func (p *Program) Target() (t scenario.Target, path string, err error) {
 	if !strings.HasPrefix(p.path, "/") {
 		return t, "", usage.Errorf("--url-path takes a path such as /orders?limit=10, not %q", p.path)
@@ -208,10 +208,10 @@ func (p *Program) Target() (t scenario.Target, path string, err error) {
 // Side is a program that was built for one side of a comparison.
 type Side struct {
 	Name, Change string
-	Binary, Dir  string // Dir is its working directory
+	Binary, Dir  string // Dir is the working directory
 }
 
-// Between returns the scenario that compares programs that were built from the package.
+// Between returns a scenario that compares programs built from the package.
 func (s *Start) Between(sides ...Side) *scenario.Scenario {
 	sc := *s.Scenario
 	t := sc.TargetOf(s.Variant)

@@ -18,7 +18,7 @@ import (
 	"dyno/lab/scenario/document"
 )
 
-// Record reads the folder of a finished run.
+// Record reads the folder of a finished experiment or run.
 func Record(dir string) (*record.Experiment, error) {
 	at, err := os.Stat(dir)
 	switch {
@@ -43,11 +43,12 @@ func Record(dir string) (*record.Experiment, error) {
 	return exp, err
 }
 
-// OutFolder is where the folders of runs are, unless --out says otherwise.
+// OutFolder is the default folder of runs, unless --out names another.
 const OutFolder = "dyno-out"
 
-// nearRun returns the folder of a run that a word probably means: the last one whose name begins
-// with the word, or the one with the most similar name; empty: there is none.
+// nearRun returns the folder of a run that the user probably meant: the latest one whose name
+// begins with the given name, or the one with the most similar name. It is empty if there is
+// none.
 func nearRun(dir string) string {
 	parent, name := filepath.Split(filepath.Clean(dir))
 	for _, in := range []string{filepath.Clean(parent), OutFolder} {
@@ -64,7 +65,7 @@ func nearRun(dir string) string {
 	return ""
 }
 
-// runsIn lists the folders with a record that are in a folder, the last written first.
+// runsIn lists the folders below dir that hold a record, the last written first.
 func runsIn(dir string) []string {
 	const most = 1000 // bounds the work in a large folder
 	entries, _ := os.ReadDir(dir)
@@ -81,8 +82,8 @@ func runsIn(dir string) []string {
 	})
 }
 
-// Recorded reads an earlier experiment as a comparison of two of its variants by a metric; empty:
-// the default.
+// Recorded reads an earlier experiment as a comparison of two of its variants by a metric; an
+// empty metric selects the default.
 func Recorded(ctx context.Context, dir, metric, a, b string) (*record.Experiment, error) {
 	exp, err := folder.Open(dir)
 	if errors.Is(err, folder.ErrNotARecord) {
@@ -120,7 +121,7 @@ func Recorded(ctx context.Context, dir, metric, a, b string) (*record.Experiment
 	return exp, nil
 }
 
-// programsBelow suggests the Go programs below a folder; empty: none was found.
+// programsBelow suggests the Go programs below a folder. It is empty if there are none.
 func programsBelow(ctx context.Context, dir string) string {
 	names := Programs(ctx, dir)
 	const most = 3

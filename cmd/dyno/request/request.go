@@ -1,8 +1,8 @@
-// Package request turns what a command line says about requests into a scenario: the flags that
+// Package request turns command-line arguments about requests into a scenario: flags that
 // describe a request to a URL, or a scenario file in which flags replace values.
 //
-// It is not for the flags of a measurement (depth, budget, output), and it runs nothing. It starts
-// no goroutines.
+// It does not handle the flags of a measurement (depth, budget, output), and it runs nothing. It
+// starts no goroutines.
 package request
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// MostPerSecond bounds a rate that a flag asks for: some ten times what one machine can send.
+// MostPerSecond bounds the rates in flags: about ten times what one machine can send.
 const MostPerSecond = 1e7
 
 // Flags describe one kind of request to one URL; load, capacity and compare share them.
@@ -33,7 +33,7 @@ type Flags struct {
 	Connections  int
 	engine       string
 	timeout      time.Duration
-	MaxRate      float64 // per second; 0: no bound
+	MaxRate      float64 // per second; 0: no limit
 	pipeline     int
 	insecure     bool
 	http2        bool
@@ -42,7 +42,7 @@ type Flags struct {
 	set *pflag.FlagSet
 }
 
-// Register adds the flags to those of a command.
+// Register adds the flags to a command's flags.
 func (q *Flags) Register(f *pflag.FlagSet) {
 	q.set = f
 	f.StringVarP(&q.method, "method", "m", "", "method (default GET, or POST with a body)")
@@ -59,7 +59,7 @@ func (q *Flags) Register(f *pflag.FlagSet) {
 	f.StringVar(&q.debug, "debug", "", "base URL of the target's agent or pprof")
 }
 
-// Scenario makes a scenario of one URL.
+// Scenario makes a scenario with one kind of request to a URL.
 func (q *Flags) Scenario(mode, url string) (*scenario.Scenario, error) {
 	sc := &scenario.Scenario{Name: title(url), Mode: mode, Target: scenario.Target{URL: url, Debug: q.debug}}
 	only := workload.Request{Method: strings.ToUpper(q.method), Body: workload.Body{Text: q.body}}
@@ -99,11 +99,11 @@ func (q *Flags) Scenario(mode, url string) (*scenario.Scenario, error) {
 	return sc, q.objective(sc)
 }
 
-// mostInPipeline bounds the requests in flight on one connection: far more than a server reads
-// ahead.
+// mostInPipeline bounds the requests in flight on one connection: it is far more than a server
+// reads ahead.
 const mostInPipeline = 10_000
 
-// colon suggests how to write a header without a colon; empty: it has no suggestion.
+// colon suggests how to write a header that lacks its colon; empty: there is no suggestion.
 func colon(header string) string {
 	name, value, ok := strings.Cut(header, "=")
 	if !ok {
@@ -115,7 +115,7 @@ func colon(header string) string {
 	return fmt.Sprintf("; write '%s: %s'", strings.TrimSpace(name), strings.TrimSpace(value))
 }
 
-// Open reads a scenario file, in which the given flags replace values.
+// Open reads a scenario file; flags that were given replace its values.
 func (q *Flags) Open(file string) (*scenario.Scenario, error) {
 	sc, err := Open(file)
 	if err != nil {
@@ -143,7 +143,7 @@ func (q *Flags) Open(file string) (*scenario.Scenario, error) {
 	return sc, q.objective(sc)
 }
 
-// objective sets a scenario's SLO to that of the flag.
+// objective sets a scenario's SLO from the flag.
 func (q *Flags) objective(sc *scenario.Scenario) error {
 	slo, err := record.ParseSLO(q.slo)
 	if err != nil {
@@ -153,8 +153,8 @@ func (q *Flags) objective(sc *scenario.Scenario) error {
 	return nil
 }
 
-// Target makes a scenario of a URL, or reads a scenario file of which one variant will run, by
-// default its last; only has that variant's name.
+// Target makes a scenario of a URL, or reads a scenario file of which one variant will be
+// measured, by default the last. only holds the name of that variant.
 func (q *Flags) Target(mode, arg, variant string) (sc *scenario.Scenario, only []string, err error) {
 	if IsURL(arg) {
 		if variant != "" {
@@ -222,8 +222,8 @@ func (q *Flags) TwoVariants(args []string, a, b string) (*scenario.Scenario, []s
 	return sc, sides, nil
 }
 
-// Sides are the names of the variants to compare: a and b, by default the first and the last of
-// variants.
+// Sides returns the names of the two variants to compare: a and b, by default the first and the
+// last variant.
 func Sides(variants []string, a, b string) ([]string, error) {
 	sides := []string{cmp.Or(a, variants[0]), cmp.Or(b, variants[len(variants)-1])}
 	if sides[0] == sides[1] {
@@ -232,7 +232,7 @@ func Sides(variants []string, a, b string) ([]string, error) {
 	return sides, nil
 }
 
-// Open reads a scenario file; its faults are usage errors.
+// Open reads a scenario file; mistakes in it are usage errors.
 func Open(path string) (*scenario.Scenario, error) {
 	sc, err := scenario.Open(path)
 	if err == nil {
@@ -257,7 +257,8 @@ func title(address string) string {
 	return title
 }
 
-// longestTitle bounds a title in bytes: it is part of folder names, which may have 255.
+// longestTitle bounds a title in bytes: it becomes part of folder names, which may have up to
+// 255.
 const longestTitle = 100
 
 // maxBody bounds a body from a file, in bytes, as for a scenario's body_file.

@@ -18,7 +18,7 @@ import (
 // Schema names the JSON form of Found.
 const Schema = "dyno.bisect/1"
 
-// States of a commit in JSON and in words.
+// states are the names of the states of a commit.
 var states = map[revision.State]string{revision.Good: "good", revision.Bad: "bad", revision.Skipped: "skipped", revision.Undecided: "not decided"}
 
 // Commit is a commit of a search and what is known of it.
@@ -50,11 +50,11 @@ type Found struct {
 	Answer   string   `json:"answer"`
 }
 
-// Measure compares the two variants of a scenario by the gate's metric. n counts the measurements.
-// out is the folder of the record.
+// Measure compares the two variants of a scenario by the gate's metric; n is the number of the
+// measurement, and out the folder of its record.
 type Measure func(ctx context.Context, sc *scenario.Scenario, n int) (result *compare.Comparison, out string, err error)
 
-// search looks for the first commit of a line that misses a gate.
+// search is a search for the first commit of a line of commits that misses a gate.
 type search struct {
 	build   func(ctx context.Context, rev revision.Revision) (revision.Program, error)
 	between func(sides ...request.Side) *scenario.Scenario
@@ -67,10 +67,11 @@ type search struct {
 	states   []revision.State
 	commits  []Commit
 	measured int
-	known    map[string]int // sum of a program -> index in the line; -1: good's
+	known    map[string]int // sum of a program -> index of the first commit that builds it; -1: the good one
 }
 
-// Find looks for the first commit after good, up to bad, that misses the gate against good.
+// Find searches for the first commit after good, up to bad, that misses the gate in comparison
+// with good.
 func (s *Source) Find(ctx context.Context, good, bad string, gate compare.Gate, measure Measure) (*Found, error) {
 	first, err := s.commit(ctx, good)
 	if err != nil {
@@ -91,7 +92,7 @@ func (s *Source) Find(ctx context.Context, good, bad string, gate compare.Gate, 
 	return x.find(ctx, first)
 }
 
-// find searches the line of commits after good.
+// find searches the line of commits that follow the good one.
 func (x *search) find(ctx context.Context, first revision.Revision) (found *Found, err error) {
 	last := x.line[len(x.line)-1]
 	if x.good, err = x.build(ctx, first); err != nil {
@@ -126,7 +127,7 @@ func (x *search) find(ctx context.Context, first revision.Revision) (found *Foun
 	return found, nil
 }
 
-// commit resolves an end of the line.
+// commit resolves the name of the good or the bad revision.
 func (s *Source) commit(ctx context.Context, name string) (revision.Revision, error) {
 	rev, err := s.repository.Resolve(ctx, name)
 	if err == nil && rev.Hash == "" {
@@ -138,7 +139,7 @@ func (s *Source) commit(ctx context.Context, name string) (revision.Revision, er
 	return rev, err
 }
 
-// try builds and measures a commit of the line. An error ends the search.
+// try builds a commit of the line and measures it. An error ends the search.
 func (x *search) try(ctx context.Context, i int) error {
 	rev := x.line[i]
 	c := &x.commits[i]
@@ -152,7 +153,7 @@ func (x *search) try(ctx context.Context, i int) error {
 	return nil
 }
 
-// judge finds the state of a commit, and enters why.
+// judge determines the state of a commit, and stores the reason.
 func (x *search) judge(ctx context.Context, i int, c *Commit) (revision.State, error) {
 	p, err := x.build(ctx, x.line[i])
 	if unbuilt := new(revision.BuildError); errors.As(err, &unbuilt) {
@@ -195,7 +196,7 @@ func (x *search) judge(ctx context.Context, i int, c *Commit) (revision.State, e
 	return revision.Undecided, nil
 }
 
-// conclude enters the answer of a search that is done.
+// conclude stores the result of a finished search.
 func (x *search) conclude(found *Found) {
 	for _, i := range revision.Suspects(x.states) {
 		found.Suspects = append(found.Suspects, x.commits[i])
@@ -217,7 +218,7 @@ func (c Commit) short() string {
 	return revision.Revision{Hash: c.Hash}.Short() + " (" + c.Subject + ")"
 }
 
-// tried are the commits of which something is known.
+// tried returns the commits that were tried.
 func (x *search) tried() (out []Commit) {
 	for i, c := range x.commits {
 		if x.states[i] != revision.Untried {
@@ -227,7 +228,7 @@ func (x *search) tried() (out []Commit) {
 	return out
 }
 
-// firstLine is the first line of an error: the compiler's message may fill a page.
+// firstLine returns the first line of an error, shortened: a compiler's message may fill a page.
 func firstLine(err error) string {
 	const most = 200 // bytes
 	text, _, _ := strings.Cut(err.Error(), "\n")

@@ -26,8 +26,8 @@ func costly(cost string) string {
 	return "package main\n\nfunc main() { println(" + strconv.Quote(cost) + ") }\n"
 }
 
-// repository makes a git repository with a commit for each text of server/main.go, and makes it the
-// current folder.
+// repository makes a git repository, with one commit for each text of server/main.go, and makes
+// it the current folder.
 func repository(t *testing.T, texts ...string) {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -54,7 +54,7 @@ func repository(t *testing.T, texts ...string) {
 	}
 }
 
-// source is the program of ./server.
+// source returns the Source of the program ./server.
 func source(t *testing.T) *Source {
 	t.Helper()
 	var q request.Flags
@@ -74,8 +74,8 @@ func source(t *testing.T) *Source {
 	return s
 }
 
-// made is a search over a line of made-up programs: each text is its cost, or "broken", "crash" or
-// "noise". The first is the good one.
+// made returns a search over a line of simulated programs. Each text is a program's cost, or
+// "broken", "crash" or "noise"; the first is the good one.
 func made(t *testing.T, texts []string) (x *search, good revision.Revision) {
 	var all []revision.Revision
 	text := map[string]string{} // by hash

@@ -21,15 +21,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Lab is what the bisect command uses of the commands that measure.
+// Lab holds what the bisect command needs of the measuring commands.
 type Lab struct {
 	Execute func(ctx context.Context, o experiment.Options) (*report.Report, error)
-	Folder  func(name string) string // for the records of all measurements
+	Folder  func(name string) string // returns the folder for the records of all measurements
 	JSON    *bool
 	Say     func(text string)
 }
 
-// ErrNotFound is returned by the command if it found no first bad commit; it has printed why.
+// ErrNotFound is returned by the command if it has not found a single first bad commit. The
+// command has printed the reason.
 var ErrNotFound = errors.New("no single commit was found")
 
 // NewBisect returns the command dyno bisect.
@@ -94,7 +95,7 @@ Commits that build the same program are measured once. --budget and --quick coun
 	return cmd
 }
 
-// measure compares two programs, each time in a folder of its own.
+// measure returns a Measure that puts each measurement into a folder of its own.
 func (lab Lab) measure(metric, folder string) Measure {
 	return func(ctx context.Context, sc *scenario.Scenario, n int) (*compare.Comparison, string, error) {
 		out := filepath.Join(folder, fmt.Sprintf("%02d", n))
@@ -109,7 +110,7 @@ func (lab Lab) measure(metric, folder string) Measure {
 	}
 }
 
-// print prints what is known of each commit that was tried, and the answer.
+// print prints a table of the commits that were tried, and the answer.
 func (f *Found) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "commit\tverdict\tratio\t95%\tsubject")

@@ -1,8 +1,8 @@
-// Package revisions builds what dyno compare and dyno bisect measure: a program at revisions of its
-// git repository.
+// Package revisions builds the programs that dyno compare and dyno bisect measure, at revisions
+// of their git repository.
 //
-// It is not for measuring (lab/experiment) or for showing a result (lab/report). It starts no
-// goroutines.
+// It does not measure (lab/experiment does) and does not show results (lab/report does). It
+// starts no goroutines.
 package revisions
 
 import (
@@ -19,14 +19,14 @@ import (
 	"dyno/lab/scenario"
 )
 
-// Source builds the program of a command at revisions. Close it.
+// Source builds a program at revisions. The caller must close it.
 type Source struct {
 	start      *request.Start
 	repository *revision.Repository
 	say        func(text string)
 }
 
-// Open finds the repository of what a command starts. say reports what is being built.
+// Open opens the repository that contains the program to build. say reports each build.
 func Open(ctx context.Context, start *request.Start, say func(text string)) (*Source, error) {
 	r, err := revision.Open(ctx, start.Dir)
 	if err != nil {
@@ -35,7 +35,7 @@ func Open(ctx context.Context, start *request.Start, say func(text string)) (*So
 	return &Source{start, r, say}, nil
 }
 
-// Close removes what was checked out and built.
+// Close removes the files that were checked out and built.
 func (s *Source) Close() error { return s.repository.Close() }
 
 // build builds the program at a revision.
@@ -44,21 +44,22 @@ func (s *Source) build(ctx context.Context, rev revision.Revision) (revision.Pro
 	return s.repository.Build(ctx, rev, revision.Package{Dir: s.start.Dir, Name: s.start.Package, Work: s.start.WorkDir})
 }
 
-// side is a side of a comparison.
+// side returns one side of a comparison.
 func side(p revision.Program) request.Side {
 	return request.Side{Name: p.Title(), Change: p.Subject, Binary: p.Binary, Dir: p.Dir}
 }
 
-// Pair is the program at two revisions.
+// Pair is a program at two revisions.
 type Pair struct {
 	A, B     revision.Program
-	Scenario *scenario.Scenario // compares the two
+	Scenario *scenario.Scenario // compares the two programs
 }
 
-// Same reports whether both revisions build the same program, so that there is nothing to measure.
+// Same reports whether both revisions build the same program, so that no measurement is needed.
 func (p Pair) Same() bool { return p.A.Sum == p.B.Sum }
 
-// Pair builds two revisions: by default the last commit and the folder as it is now.
+// Pair builds the program at two revisions; by default the last commit and the folder as it is
+// now.
 func (s *Source) Pair(ctx context.Context, a, b string) (p Pair, err error) {
 	before, err := s.repository.Resolve(ctx, cmp.Or(a, "HEAD"))
 	if err != nil {
@@ -81,7 +82,7 @@ func (s *Source) Pair(ctx context.Context, a, b string) (p Pair, err error) {
 	return p, nil
 }
 
-// Report is the result of two revisions that build the same program.
+// Report returns the report for two revisions that build the same program.
 func (p Pair) Report(metric string) *report.Report {
 	warning := "both revisions build the same program, so nothing was measured"
 	return &report.Report{Kind: record.KindCompare, Name: p.Scenario.Name, Metric: metric, Outcome: record.Outcome{Status: record.OutcomeComplete},
@@ -90,7 +91,8 @@ func (p Pair) Report(metric string) *report.Report {
 			Verdict: compare.Equal, Warnings: []string{warning}}}
 }
 
-// unknown explains that a name is no revision, nor a variant if there are some.
+// unknown explains that a name is neither a revision nor, if the scenario has variants, a
+// variant.
 func (s *Source) unknown(err error, name string) error {
 	if len(s.start.Scenario.Variants) > 0 && name != "" {
 		_, missing := s.start.Scenario.Variant(name)
@@ -99,8 +101,8 @@ func (s *Source) unknown(err error, name string) error {
 	return usage.Of(err)
 }
 
-// Wanted reports whether --a and --b of dyno compare name revisions: the argument is a Go package,
-// or a scenario that does not have both of them as variants.
+// Wanted reports whether --a and --b of dyno compare name revisions. They do if the argument is a
+// Go package, or a scenario that builds its program and lacks one of them as a variant.
 func Wanted(arg, a, b string) bool {
 	if request.IsPackage(arg) {
 		return true
@@ -110,7 +112,7 @@ func Wanted(arg, a, b string) bool {
 	}
 	sc, err := request.Open(arg)
 	if err != nil {
-		return false // the command reports it
+		return false // the command reports the error
 	}
 	for _, name := range []string{a, b} {
 		if _, err := sc.Variant(name); name != "" && err != nil {
@@ -120,7 +122,7 @@ func Wanted(arg, a, b string) bool {
 	return false
 }
 
-// lastOf is a scenario's last variant, if it has any.
+// lastOf returns a scenario's last variant, or the zero variant if it declares none.
 func lastOf(sc *scenario.Scenario) (v scenario.Variant) {
 	if n := len(sc.Variants); n > 0 {
 		v = sc.Variants[n-1]

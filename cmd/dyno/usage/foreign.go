@@ -10,8 +10,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// foreign are flags of ab, curl, hey, k6, Locust, oha, vegeta, wrk and wrk2 that dyno does not
-// have, with what to write instead; %s is the flag's value. The text before | is for a number.
+// foreign maps flags of ab, curl, hey, k6, Locust, oha, vegeta, wrk and wrk2 that dyno does not
+// have to what to write instead. %s stands for the flag's value. If there is a |, the text before
+// it is for a value that is a number, the text after it for any other.
 var foreign = map[string]string{
 	"rps": "-r %s", "qps": "-r %s", "q": "-r %s", "R": "-r %s", "arrival-rate": "-r %s",
 	"z": "-d %s", "time": "-d %s", "run-time": "-d %s", "timelimit": "-d %ss",
@@ -38,7 +39,7 @@ var foreign = map[string]string{
 
 type lineKey struct{}
 
-// WithLine keeps the arguments of a command line for the messages about it.
+// WithLine stores the arguments of a command line for error messages.
 func WithLine(ctx context.Context, args []string) context.Context {
 	return context.WithValue(ctx, lineKey{}, args)
 }
@@ -48,8 +49,8 @@ func line(cmd *cobra.Command) []string {
 	return args
 }
 
-// fromElsewhere says what to write instead of a flag of another tool; empty: the flag is not one of
-// those, or the command sends no requests to a URL.
+// fromElsewhere returns what to write instead of a flag of another tool. It is empty if the flag
+// is none of these, or if the command sends no requests to a URL.
 func fromElsewhere(cmd *cobra.Command, name string) string {
 	write, ok := foreign[name]
 	if !ok || cmd.Flags().Lookup("connections") == nil {
@@ -71,7 +72,7 @@ func fromElsewhere(cmd *cobra.Command, name string) string {
 	return "write " + write
 }
 
-// given returns the value that a flag has on a command line, or VALUE.
+// given returns the value that a flag has on a command line, or VALUE if it has none.
 func given(args []string, name string) string {
 	for i, arg := range args {
 		bare := strings.TrimLeft(arg, "-")
@@ -89,15 +90,15 @@ func given(args []string, name string) string {
 	return "VALUE"
 }
 
-// oneDash returns an error for a long flag that was written with one dash, as Go's package flag has
-// it: pflag takes its letters for short flags, so -rate means -r ate.
+// oneDash returns an error for a long flag with a single dash, as Go's package flag permits it.
+// pflag takes its letters for short flags: -rate means -r ate.
 func oneDash(cmd *cobra.Command) error {
 	args := line(cmd)
 	for i := 0; i < len(args) && args[i] != "--"; i++ {
 		arg := args[i]
 		if long, ok := strings.CutPrefix(arg, "--"); ok {
 			if f := cmd.Flags().Lookup(long); f != nil && f.NoOptDefVal == "" {
-				i++ // its value
+				i++ // skip its value
 			}
 			continue
 		}

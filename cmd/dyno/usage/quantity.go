@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Duration adds a flag whose value is a duration, as package quantity reads it.
+// Duration adds a flag whose value is a duration in the form of package quantity.
 func Duration(f *pflag.FlagSet, into *time.Duration, name, short string, def time.Duration, usage string) {
 	*into = def
 	f.VarP((*duration)(into), name, short, usage)
@@ -21,7 +21,7 @@ func (d *duration) Type() string { return "duration" }
 
 func (d *duration) String() string {
 	if *d == 0 {
-		return "0" // the help then names no default
+		return "0" // pflag's help then shows no default
 	}
 	return time.Duration(*d).String()
 }
@@ -32,7 +32,7 @@ func (d *duration) Set(text string) error {
 	return err
 }
 
-// Rate adds a flag whose value is a rate per second, as package quantity reads it.
+// Rate adds a flag whose value is a rate per second in the form of package quantity.
 func Rate(f *pflag.FlagSet, into *float64, name, short string, usage string) {
 	f.VarP((*rate)(into), name, short, usage)
 }

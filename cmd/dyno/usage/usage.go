@@ -1,6 +1,6 @@
-// Package usage says what is wrong with a command line, and what to write instead.
+// Package usage explains what is wrong with a command line, and what to write instead.
 //
-// It is not for faults that appear only when a command runs. It starts no goroutines.
+// It does not explain errors that appear only when a command runs. It starts no goroutines.
 package usage
 
 import (
@@ -19,19 +19,19 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Error is a fault of the command line, or of a file that it names.
+// Error is a mistake on the command line, or in a file that it names.
 type Error struct{ err error }
 
 func (e *Error) Error() string { return e.err.Error() }
 func (e *Error) Unwrap() error { return e.err }
 
-// Errorf is fmt.Errorf for faults of the command line.
+// Errorf returns an Error; the arguments are those of fmt.Errorf.
 func Errorf(format string, args ...any) error { return &Error{fmt.Errorf(format, args...)} }
 
-// Of makes an error a fault of the command line.
+// Of turns an error into an Error.
 func Of(err error) error { return &Error{err} }
 
-// UnknownCommand checks the root's arguments: it takes commands only.
+// UnknownCommand checks the arguments of the root command, which takes only commands.
 func UnknownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -46,14 +46,14 @@ func UnknownCommand(root *cobra.Command, args []string) error {
 	return Errorf("unknown command %q; %s", args[0], suggestion(args[0], "", names, root))
 }
 
-// commands are words for what a command of dyno does.
+// commands maps words that users may try to the command that they probably want.
 var commands = map[string]string{
 	"attack": "load", "bench": "load", "benchmark": "load", "hey": "load", "oha": "load", "stress": "load", "test": "load", "wrk": "load", "ab": "load", "k6": "import", "locust": "import",
 	"convert": "import", "diff": "compare", "cmp": "compare", "benchstat": "compare", "profile": "diagnose", "analyze": "diagnose", "analyse": "diagnose", "why": "diagnose",
 	"max": "capacity", "limit": "capacity", "serve": "live", "web": "live", "ui": "live", "show": "report", "check": "doctor", "new": "init", "create": "init", "optimize": "tune", "optimise": "tune",
 }
 
-// suggestion names the word that was probably meant, or the place where all names are listed.
+// suggestion returns the name that was probably meant, or where all names are listed.
 func suggestion(word, prefix string, names []string, cmd *cobra.Command) string {
 	if near, ok := document.Nearest(word, names); ok {
 		return "did you mean " + prefix + near + "?"
@@ -61,7 +61,7 @@ func suggestion(word, prefix string, names []string, cmd *cobra.Command) string 
 	return "see " + cmd.CommandPath() + " --help"
 }
 
-// ExplainArgs makes a command answer a wrong number of arguments with its usage and first example.
+// ExplainArgs makes a command explain a wrong number of arguments by its usage and first example.
 func ExplainArgs(cmd *cobra.Command) {
 	check := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -81,12 +81,12 @@ func ExplainArgs(cmd *cobra.Command) {
 	}
 }
 
-// ours are words of dyno that were written as a flag, with what to write instead.
+// ours maps words that users may try as flags to what to write instead.
 var ours = map[string]string{
 	"version": "write dyno version", "p99": "write --slo p99=20ms", "p95": "write --slo p95=20ms", "format": "write --json for one object on stdout", "html": "it needs no flag: report.html is always written",
 }
 
-// takes describes the form of a flag's value, by type.
+// takes describes, by type, the form of a flag's value.
 var takes = map[string]string{
 	"rate":     "a rate per second, as in 2000 or 900/s",
 	"int":      "a whole number, as in 64",
@@ -95,8 +95,8 @@ var takes = map[string]string{
 	"bool":     "true or false, or no value",
 }
 
-// FlagError describes a fault in a flag: the form of its value, and the flag that was probably
-// meant.
+// FlagError explains a mistake in a flag: the required form of its value, or the flag that was
+// probably meant.
 func FlagError(cmd *cobra.Command, err error) error {
 	var (
 		unknown *pflag.NotExistError
@@ -119,10 +119,10 @@ func FlagError(cmd *cobra.Command, err error) error {
 		return Errorf("%s, but has none: %s", written(missing.GetFlag()), missing.GetFlag().Usage)
 	case errors.As(err, &unknown):
 		word, dashes := unknown.GetSpecifiedName(), "--"
-		if letters := unknown.GetSpecifiedShortnames(); letters != "" { // -header
+		if letters := unknown.GetSpecifiedShortnames(); letters != "" { // short flags, as in -header
 			word, dashes = letters, "-"
 		}
-		for _, name := range []string{word, word[:min(1, len(word))]} { // -n, or -n500
+		for _, name := range []string{word, word[:min(1, len(word))]} { // the flag may have its value attached: -n500
 			if write := fromElsewhere(cmd, name); write != "" && (name == word || dashes == "-") {
 				return Errorf("unknown flag: %s%s; %s", dashes, name, write)
 			}
@@ -140,7 +140,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return Errorf("%w; see %s --help", err, cmd.CommandPath())
 }
 
-// having lists the other commands that have a flag; empty: none.
+// having lists the other commands that have a flag; empty: there are none.
 func having(cmd *cobra.Command, word, dashes string) string {
 	var names []string
 	for _, c := range cmd.Root().Commands() {
@@ -151,7 +151,7 @@ func having(cmd *cobra.Command, word, dashes string) string {
 	return strings.Join(names, " or ")
 }
 
-// Help makes the root's command help answer an unknown word as the root itself does.
+// Help makes the help command answer an unknown word as the root command does.
 func Help(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help, _, err := root.Find([]string{"help"})
@@ -170,8 +170,8 @@ func Help(root *cobra.Command) {
 
 var thousands = regexp.MustCompile(`^[0-9]{1,3}(,[0-9]{3})+$`)
 
-// whole returns the whole number that a flag's value probably means, as 1k and 1,000 do; empty: it
-// means none.
+// whole returns the whole number that a flag's value probably means, as in 1k and 1,000. It is
+// empty if the value means no whole number.
 func whole(value *pflag.InvalidValueError) string {
 	text := value.GetValue()
 	if value.GetFlag().Value.Type() != "int" || strings.Contains(text, "/") {
@@ -187,7 +187,7 @@ func whole(value *pflag.InvalidValueError) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// written describes how to write a flag: "-r takes a number, as in 2000".
+// written describes how to write a flag, as in "-r takes a rate per second, as in 2000 or 900/s".
 func written(f *pflag.Flag) string {
 	name := "--" + f.Name
 	if f.Shorthand != "" {
@@ -196,8 +196,8 @@ func written(f *pflag.Flag) string {
 	return name + " takes " + cmp.Or(takes[f.Value.Type()], "a value")
 }
 
-// Exclusive rewords cobra's error about mutually exclusive flags, which has no type of its own;
-// nil: it is another error.
+// Exclusive rewords cobra's error about mutually exclusive flags, which has no type of its own.
+// It returns nil for any other error.
 func Exclusive(err error) error {
 	const start = "if any flags in the group ["
 	group, ok := strings.CutPrefix(err.Error(), start)

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// standIn takes the arguments of k6 and prints the stream of k6's output "json", for the requests
-// of testdata/script.js.
+// standIn takes k6's arguments, and prints the stream of k6's output "json" for the requests of
+// testdata/script.js.
 func standIn(args []string) int {
 	f := pflag.NewFlagSet("k6", pflag.ContinueOnError)
 	users, length, env := f.Int("vus", 1, ""), f.Duration("duration", 0, ""), f.StringArrayP("env", "e", nil, "")
@@ -54,7 +54,7 @@ func standIn(args []string) int {
 	case <-stopped:
 	case <-time.After(*length):
 	}
-	p.mu.Lock() // no point is added any more
+	p.mu.Lock() // no further points are added
 	p.w.Flush()
 	fmt.Println("     http_reqs......................: 100    10/s")
 	return 0

@@ -1,8 +1,8 @@
-// Package windows has the command dyno windows, the driver of sessions whose load another tool
-// sends: it runs k6 or Locust on the user's own script and prints what the tool measured as the
+// Package windows has the command dyno windows, which drives a scenario's sessions by another
+// tool: it runs k6 or Locust on the user's own script, and prints what the tool measured as the
 // stream of windows that the lab reads.
 //
-// It is not for reading scripts. The goroutine that waits for the tool has ended when run returns.
+// It does not read scripts. The goroutine that waits for the tool has ended when run returns.
 package windows
 
 import (
@@ -30,25 +30,26 @@ import (
 )
 
 const (
-	// drain is the time in which requests of the measured time may still end.
+	// drain is how long requests of the measured time may still end after it.
 	drain = time.Second
-	// spare is how much longer than planned a tool may run before it is ended: it starts slowly.
+	// spare is how much longer than the measurement the tool is started for, since it may start
+	// slowly.
 	spare = 5 * time.Minute
-	grace = 3 * time.Second // of a tool that is ended
+	grace = 3 * time.Second // for a tool to end after SIGTERM
 )
 
-// flags are those of dyno windows.
+// flags are the flags of dyno windows.
 type flags struct {
 	from, url        string
 	sessions         int
 	warmup, duration time.Duration
 }
 
-// tool is a tool that can be run.
+// tool is a tool that the command can run.
 type tool struct {
 	form     tools.Form
-	program  string // on the PATH
-	variable string // of the environment, which may name another program
+	program  string // its name on the PATH
+	variable string // environment variable that may name another program
 	command  func(f *flags, script string, more []string, folder string) ([]string, error)
 	env      []string
 }
@@ -58,8 +59,8 @@ var all = map[string]tool{
 	"locust": {tools.Locust, "locust", "LOCUST", locust, nil},
 }
 
-// k6 is the command line of k6. Its options for users and duration replace those of the script,
-// with its scenarios and stages.
+// k6 returns the arguments of k6. The options for users and duration replace those of the script,
+// its scenarios and stages included.
 func k6(f *flags, script string, more []string, _ string) ([]string, error) {
 	args := []string{"run", "--quiet"}
 	if f.url != "" {
@@ -70,7 +71,7 @@ func k6(f *flags, script string, more []string, _ string) ([]string, error) {
 	return append(args, script), nil
 }
 
-// locust is the command line of Locust, which starts all users within a second.
+// locust returns the arguments of Locust, which starts all users within a second.
 func locust(f *flags, script string, more []string, folder string) ([]string, error) {
 	plugin := filepath.Join(folder, "dyno_windows.py")
 	if err := os.WriteFile(plugin, tools.LocustPlugin, 0o600); err != nil {
@@ -84,7 +85,7 @@ func locust(f *flags, script string, more []string, folder string) ([]string, er
 	return append(args, "--headless", "--only-summary", "--users", n, "--spawn-rate", n), nil
 }
 
-// New makes dyno windows.
+// New returns the command dyno windows.
 func New() *cobra.Command {
 	var f flags
 	names := []string{"k6", "locust"}
@@ -125,7 +126,7 @@ A virtual user waits for each answer, so latency is that of a closed loop, which
 	return cmd
 }
 
-// find returns the tool's program.
+// find returns the path of the tool's program.
 func (t *tool) find() (string, error) {
 	name := cmp.Or(os.Getenv(t.variable), t.program)
 	path, err := exec.LookPath(name)
@@ -174,7 +175,7 @@ func (f *flags) run(ctx context.Context, t tool, script string, more []string, s
 	if fault := child.Err(); err != nil && ctx.Err() == nil && fault != nil {
 		err = fmt.Errorf("%w: %w", err, fault)
 	}
-	reading.Close() // what the tool still prints is dropped
+	reading.Close() // the tool's further output is discarded
 	child.Stop(grace)
 	<-ended
 	return err

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// service counts requests by path; those below /missing are not found.
+// service counts requests by path; it answers those below /missing with 404.
 type service struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -53,7 +53,7 @@ type none struct{}
 
 func (none) Window(record.Window, map[string]*hdrhistogram.Histogram) error { return nil }
 
-// measure runs the command and reads its windows as the lab does.
+// measure runs the command, and reads its windows as the lab does.
 func measure(t *testing.T, args ...string) record.Totals {
 	t.Helper()
 	var printed bytes.Buffer
@@ -70,8 +70,8 @@ func measure(t *testing.T, args ...string) record.Totals {
 	return totals
 }
 
-// checkK6 runs k6, or what stands in for it, on a script whose second request is not found, and
-// whose setup waits.
+// checkK6 runs k6, or the test's replacement for it, on a script whose second request gets a 404
+// and whose setup waits.
 func checkK6(t *testing.T) {
 	s, url := serve(t)
 	got := measure(t, "--from", "k6", "--sessions", "5", "--warmup", "500ms", "--duration", "2s", "--url", url, "testdata/script.js", "--", "-e", "PAUSE=0.05")
@@ -108,7 +108,8 @@ func TestK6(t *testing.T) {
 	checkK6(t)
 }
 
-// TestLocust: the load is Locust's own, and what Locust counts as failed is failed.
+// TestLocust checks that the load is Locust's own, and that failures are what Locust counts as
+// failed.
 func TestLocust(t *testing.T) {
 	if _, err := (&tool{program: "locust", variable: "LOCUST"}).find(); err != nil {
 		t.Skip("Locust is missing: pip install locust, or name it with $LOCUST")
@@ -135,7 +136,7 @@ func TestLocust(t *testing.T) {
 	}
 }
 
-// TestFaults: what is missing is named, on stderr and in the stream.
+// TestFaults checks that what is missing is named, on stderr and in the stream.
 func TestFaults(t *testing.T) {
 	dir := t.TempDir()
 	fails := filepath.Join(dir, "fails")
@@ -175,7 +176,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestInterrupted: the tool ends with the command.
+// TestInterrupted checks that the tool ends with the command.
 func TestInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	hangs, started := filepath.Join(dir, "hangs"), filepath.Join(dir, "started")

@@ -1,9 +1,9 @@
-// Package environment starts everything that a run needs besides its load: it builds the
-// scenario's programs, starts the target and what it depends on (the scenario's companions), fills
-// in their placeholders, and sends the requests of the setup.
+// Package environment starts everything that a run needs in addition to its load: it builds the
+// scenario's programs, starts the target and its dependencies, fills in their placeholders, and
+// sends the requests of the setup.
 //
-// It is not for load or measurement: packages generator and runs do those. A Testbed owns
-// its processes until Down; its goroutines end with the call that started them.
+// It neither generates load nor measures: packages generator and runs do that. A Testbed owns its
+// processes until Down; its goroutines end with the call that started them.
 package environment
 
 import (
@@ -27,27 +27,27 @@ import (
 	"dyno/parts/process"
 )
 
-// Testbed is the processes of one run: the target and its dependencies.
+// Testbed holds the processes of one run: the target and its dependencies.
 type Testbed struct {
-	Target *process.Process // nil: it already ran, or has not started
+	Target *process.Process // nil: it is not started, or the lab did not start it
 
 	programs     *Programs
-	outer        *Testbed // its dependencies are shared with other testbeds; nil: there are none
+	outer        *Testbed // has dependencies that several testbeds share; nil: there are none
 	dependencies []*process.Process
 	fields       map[string]string // ${NAME.FIELD} -> value
 	logs         string            // folder of the processes' logs
-	scratch      string            // contains a folder for each process; removed with its content
+	scratch      string            // contains a folder for each process; Down removes it
 	traces       *otlp.Receiver    // nil: the run is not traced
 	ready        *record.Target    // the target after its setup; nil: not set up
 	debug        string            // base URL of its debug address; empty: none
 }
 
-// Grace is the time that a process has to end after SIGTERM. Targets are stopped after their run
-// was recorded, so an overloaded one need not finish its work.
+// Grace is the time that a process has to end after SIGTERM. The run is recorded before its
+// target is stopped, so an overloaded target need not finish its work.
 const Grace = 500 * time.Millisecond
 
-// New returns a testbed without processes. They will write their logs below a folder. The testbed
-// inherits the fields of outer.
+// New returns a testbed without processes, which will write their logs below dir. The testbed
+// inherits outer's fields.
 func (b *Programs) New(dir string, outer *Testbed) *Testbed {
 	s := &Testbed{programs: b, outer: outer, fields: map[string]string{}, logs: filepath.Join(dir, "logs"), scratch: filepath.Join(dir, "scratch")}
 	if outer != nil {
@@ -56,7 +56,8 @@ func (b *Programs) New(dir string, outer *Testbed) *Testbed {
 	return s
 }
 
-// Running returns the testbed of a target that already runs, without its dependencies.
+// Running returns the testbed of a target that the lab did not start; its dependencies are not
+// known.
 func (b *Programs) Running(url string) *Testbed {
 	return &Testbed{programs: b, fields: map[string]string{"target.url": url}}
 }
@@ -64,18 +65,19 @@ func (b *Programs) Running(url string) *Testbed {
 // Expand replaces the placeholders in a text of the scenario.
 func (s *Testbed) Expand(what, text string) (string, error) { return s.expand(what, text, nil) }
 
-// With replaces the placeholders in a text, which may have others than the testbed's.
+// With replaces the placeholders in a text, in which others replace or add to the testbed's own.
 func (s *Testbed) With(what, text string, others map[string]string) (string, error) {
 	return s.expand(what, text, others)
 }
 
-// Repeated replaces the placeholders in a text that is written for the n-th time.
+// Repeated replaces the placeholders in the n-th copy of a text.
 func (s *Testbed) Repeated(what, text string, n int) (string, error) {
 	return s.expand(what, text, map[string]string{workload.Count: strconv.Itoa(n)})
 }
 
-// Template replaces the placeholders in a text whose others the load fills in for each request:
-// placeholders of the load, those of the kept names, and $$ stay as they are.
+// Template replaces the testbed's placeholders in a text whose other placeholders the load fills
+// in for each request. Placeholders of the load, those named in kept, and $$ stay as they are
+// written.
 func (s *Testbed) Template(what, text string, kept []string) (string, error) {
 	tokens, err := workload.Tokens(text)
 	if err != nil {
@@ -94,8 +96,8 @@ func (s *Testbed) Template(what, text string, kept []string) (string, error) {
 	return out.String(), nil
 }
 
-// expand replaces placeholders by the testbed's fields or by others. An error lists the names
-// of the fields.
+// expand replaces placeholders by others or by the testbed's fields. Its error lists the names of
+// the fields.
 func (s *Testbed) expand(what, text string, others map[string]string) (string, error) {
 	out, err := workload.Expand(text, func(name string) (string, bool) {
 		if v, ok := others[name]; ok {
@@ -110,7 +112,7 @@ func (s *Testbed) expand(what, text string, others map[string]string) (string, e
 	return out, nil
 }
 
-// process turns a scenario's process into a process.Spec.
+// process turns a process of the scenario into a process.Spec.
 func (s *Testbed) process(name string, p scenario.Process) (process.Spec, error) {
 	command := s.programs.command(p)
 	if s.traces != nil {
@@ -150,7 +152,7 @@ func (s *Testbed) process(name string, p scenario.Process) (process.Spec, error)
 	return spec, nil
 }
 
-// ownFolder makes ${scratch} a new folder for a process.
+// ownFolder makes a new folder for a process and sets ${scratch} to it.
 func (s *Testbed) ownFolder(name string) error {
 	dir, err := filepath.Abs(filepath.Join(s.scratch, name))
 	if err != nil {
@@ -167,19 +169,19 @@ func (s *Testbed) started(name string, line map[string]string) {
 	}
 }
 
-// Up starts the dependencies, in the scenario's order, except those that outer has.
+// Up starts the dependencies in the scenario's order, except those that outer has started.
 func (s *Testbed) Up(ctx context.Context) error {
 	return s.up(ctx, func(c scenario.Dependency) bool { return s.outer == nil || !c.Shared })
 }
 
-// UpShared starts the dependencies that the testbeds with this one as outer share.
+// UpShared starts the dependencies that are shared by the testbeds whose outer is this one.
 func (s *Testbed) UpShared(ctx context.Context) error {
 	return s.up(ctx, func(c scenario.Dependency) bool { return c.Shared })
 }
 
 // up starts the chosen dependencies.
 func (s *Testbed) up(ctx context.Context, chosen func(scenario.Dependency) bool) error {
-	os.MkdirAll(s.logs, 0o755) // a process whose log cannot be created says so
+	os.MkdirAll(s.logs, 0o755) // if this fails, starting a process reports that its log cannot be created
 	for _, c := range s.programs.Scenario.Dependencies {
 		if !chosen(c) {
 			continue
@@ -198,8 +200,8 @@ func (s *Testbed) up(ctx context.Context, chosen func(scenario.Dependency) bool)
 	return nil
 }
 
-// Down stops the target, then the dependencies, last started first. It ignores how they end: their
-// results were recorded.
+// Down stops the target, then the dependencies, the last started first. It ignores how they end,
+// since their results are recorded.
 func (s *Testbed) Down() {
 	if s.Target != nil {
 		s.Target.Stop(Grace)
@@ -210,7 +212,7 @@ func (s *Testbed) Down() {
 	os.RemoveAll(s.scratch)
 }
 
-// DependencyPIDs returns the processes of the dependencies, the shared ones included.
+// DependencyPIDs returns the processes of the dependencies, including those of outer.
 func (s *Testbed) DependencyPIDs() []int {
 	if s == nil {
 		return nil
@@ -222,20 +224,21 @@ func (s *Testbed) DependencyPIDs() []int {
 	return pids
 }
 
-// ReadWait bounds the wait for what the agent saw in a window. It answers within milliseconds of
-// the window's end; if it gets no CPU for longer, the window is recorded without it.
+// ReadWait bounds the wait for the agent's readings of a window. The agent answers within
+// milliseconds after the window's end; if it gets no CPU for longer, the window is recorded
+// without them.
 const ReadWait = 300 * time.Millisecond
 
 const (
 	// idleShare is the share of a core below which a target counts as idle, over idleSpan.
 	idleShare = 0.2
 	idleSpan  = 10 * time.Millisecond
-	// idleLimit bounds the wait for that: a target that never idles always has background work.
+	// idleLimit bounds that wait: a target that never becomes idle always has background work.
 	idleLimit = time.Second
 )
 
-// AwaitIdle returns when the target and its dependencies have become idle: their remaining work
-// would fall into the next variant's turn.
+// AwaitIdle returns when the target and its dependencies have become idle. Their remaining work
+// would otherwise fall into the next variant's turn.
 func AwaitIdle(ctx context.Context, m *usage.Meter) {
 	tick := time.NewTicker(idleSpan)
 	defer tick.Stop()
@@ -255,8 +258,8 @@ func AwaitIdle(ctx context.Context, m *usage.Meter) {
 	}
 }
 
-// TakeTraces begins to receive traces at an address (empty: any free port), until it is closed.
-// Processes started afterwards get the arguments that make them send traces.
+// TakeTraces receives traces at an address (empty: any free port) until end is called. Processes
+// that are started meanwhile get the arguments that make them send traces.
 func (s *Testbed) TakeTraces(addr string) (end func() error, err error) {
 	if s.traces, err = otlp.Listen(cmp.Or(addr, "127.0.0.1:0")); err != nil {
 		return nil, err
@@ -265,12 +268,13 @@ func (s *Testbed) TakeTraces(addr string) (end func() error, err error) {
 	return s.traces.Close, nil
 }
 
-// lastTraces is the time that a running target has to send its gathered spans: exporters send
+// lastTraces is the time that a target has to send the spans it has gathered: exporters send
 // every 5 s by default.
 const lastTraces = 6 * time.Second
 
-// EnterStages enters the latency by stage into a run after the last span: a target that was started
-// for the run sends its remaining spans when it stops.
+// EnterStages adds the latency by stage to a run, after the last spans have arrived: it stops a
+// target that the lab started, which then sends its remaining spans, and waits for any other
+// target.
 func (s *Testbed) EnterStages(ctx context.Context, r *record.Run) error {
 	if s.Target != nil {
 		s.Target.Stop(lastTraces)

@@ -8,7 +8,8 @@ import (
 	"dyno/lab/scenario"
 )
 
-// A program's ready.url may be made of its own ready line, which has not come when it is started.
+// A program's ready.url may contain fields of its own ready line, which is not known yet when the
+// program starts.
 func TestReadyURLKnowsItsOwnLine(t *testing.T) {
 	s := &Testbed{programs: &Programs{}, fields: map[string]string{}, scratch: t.TempDir()}
 	spec, err := s.process("target", scenario.Process{Command: []string{"x"},
@@ -25,7 +26,7 @@ func TestReadyURLKnowsItsOwnLine(t *testing.T) {
 	}
 }
 
-// Each process has an empty folder of its own, which is gone afterwards with what is in it.
+// Each process has an empty folder of its own, which is removed afterwards with its content.
 func TestScratch(t *testing.T) {
 	s := &Testbed{programs: &Programs{}, fields: map[string]string{}, scratch: filepath.Join(t.TempDir(), "scratch")}
 	folders := map[string]bool{}
@@ -55,7 +56,8 @@ func TestScratch(t *testing.T) {
 	}
 }
 
-// TestTemplate: the load reads the result again, so what is its own stays, and so does every $$.
+// TestTemplate checks that the load's own placeholders and every $$ stay, since the load expands
+// the text again.
 func TestTemplate(t *testing.T) {
 	s := new(Programs).Running("http://h")
 	for text, want := range map[string]string{

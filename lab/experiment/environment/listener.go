@@ -18,8 +18,8 @@ import (
 	"dyno/lab/probe/procfs"
 )
 
-// ListenerAt returns the process that listens at a URL on this machine, so that it can be watched
-// from outside; 0: not known.
+// ListenerAt returns the process that listens at a URL on this machine, so that it can be
+// observed from outside; 0: it is not known.
 func ListenerAt(address string) int {
 	pid, err := procfs.Listener(hostPort(address))
 	if err != nil || slices.Contains(forwarders, host.Command(pid)) {
@@ -28,7 +28,7 @@ func ListenerAt(address string) int {
 	return pid
 }
 
-// hostPort returns host and port of a URL, whose scheme may be left out.
+// hostPort returns the host and port of a URL, which may lack a scheme.
 func hostPort(address string) string {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
@@ -44,11 +44,11 @@ func hostPort(address string) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// forwarders listen on behalf of a service that runs elsewhere.
+// forwarders are programs that listen on behalf of a service elsewhere.
 var forwarders = []string{"docker-proxy", "kubectl", "ssh", "rootlessport", "socat"}
 
-// Doubt returns why the watched process may not be the one that serves a URL, or what of it cannot
-// be read. named is the process that the user gave; 0: none. Empty: no doubt is known.
+// Doubt returns why the observed process may not be the one that serves a URL, or what about it
+// cannot be read; empty: nothing is doubtful. named is the process that the user gave; 0: none.
 func Doubt(named int, address string) string {
 	at := hostPort(address)
 	listener, err := procfs.Listener(at)
@@ -68,7 +68,7 @@ func Doubt(named int, address string) string {
 		called(named), at, called(listener), listener)
 }
 
-// called returns a process's number with its name, if that can be read.
+// called returns a process's ID with its name, if the name can be read.
 func called(pid int) string {
 	if name := host.Command(pid); name != "" {
 		return fmt.Sprintf("%d (%s)", pid, name)
@@ -77,7 +77,7 @@ func called(pid int) string {
 }
 
 // listensAtPort reports whether a process has a listener with the port of an address: a worker
-// inherits its parent's.
+// process inherits its parent's listener.
 func listensAtPort(pid int, address string) bool {
 	_, port, _ := net.SplitHostPort(address)
 	return slices.ContainsFunc(procfs.Listens(pid), func(at netip.AddrPort) bool { return strconv.Itoa(int(at.Port())) == port })

@@ -18,34 +18,35 @@ import (
 	"dyno/lab/probe/profiling"
 )
 
-// patience bounds one answer to Look.
+// patience bounds the wait for one answer in Look.
 const patience = 5 * time.Second
 
-// Seen is what Look found out about a target.
+// Seen is what Look has found out about a target.
 type Seen struct {
 	Line    bool             // it printed a ready line
-	Listens []netip.AddrPort // its addresses
-	Debug   int              // how many of them, the last ones, serve net/http/pprof
-	Answer  *Answer          // nil: no address speaks HTTP
+	Listens []netip.AddrPort // addresses at which it listens
+	Debug   int              // number of these, the last ones, that serve net/http/pprof
+	Answer  *Answer          // nil: none of the addresses speaks HTTP
 }
 
-// Answer is the answer to the first path that has a status below 300, or else to the first path.
+// Answer is the first answer with a status below 300 or, if there is none, the first answer.
 type Answer struct {
 	At     netip.AddrPort
 	Scheme string
-	Asked  string // path and query
-	Path   string // the same, or where it was redirected to
+	Asked  string // path and query of the request
+	Path   string // the same, or that to which the request was redirected
 	Status int
 	Kind   string // Content-Type
 }
 
-// String describes request and answer.
+// String describes the request and its answer.
 func (a *Answer) String() string {
 	return fmt.Sprintf("GET %s://%s%s was answered with %d (%s)", a.Scheme, a.At, a.Path, a.Status, cmp.Or(a.Kind, "no Content-Type"))
 }
 
-// Look starts the scenario's target, which Build built, sends a GET for the paths to each address
-// at which it listens, and ends it. port is the only one to ask; 0: all.
+// Look starts the scenario's target, whose program Build has built, sends GETs for the paths to
+// each address at which it listens, and stops it. If port is not 0, it uses the addresses with
+// that port only.
 func (b *Programs) Look(ctx context.Context, port int, paths []string) (*Seen, error) {
 	if runtime.GOOS != "linux" {
 		return nil, errors.New("which port a program listens at is known on Linux only: start it yourself, and name its URL, as in http://127.0.0.1:8080/")
@@ -72,8 +73,8 @@ func (b *Programs) Look(ctx context.Context, port int, paths []string) (*Seen, e
 	return s, ctx.Err()
 }
 
-// listening returns a process.Spec.Find that waits until a process listens, at a port if that is
-// not 0.
+// listening returns a process.Spec.Find that waits until a process listens; if port is not 0, at
+// that port.
 func listening(port int) func(context.Context, int) (map[string]string, error) {
 	var p ports
 	return func(_ context.Context, pid int) (map[string]string, error) {
@@ -85,7 +86,7 @@ func listening(port int) func(context.Context, int) (map[string]string, error) {
 	}
 }
 
-// debugLast sorts the addresses that serve net/http/pprof behind the others.
+// debugLast moves the addresses that serve net/http/pprof to the end.
 func (s *Seen) debugLast(ctx context.Context) {
 	debug := map[netip.AddrPort]int{}
 	for _, a := range s.Listens {
@@ -97,7 +98,7 @@ func (s *Seen) debugLast(ctx context.Context) {
 	s.Debug = len(debug)
 }
 
-// ask asks each address for each path until one is answered with a status below 300.
+// ask sends a GET for each path to each address until an answer has a status below 300.
 func ask(ctx context.Context, at []netip.AddrPort, paths []string) (first *Answer) {
 	client := &http.Client{Timeout: patience, CheckRedirect: own, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
@@ -117,7 +118,7 @@ func ask(ctx context.Context, at []netip.AddrPort, paths []string) (first *Answe
 	return first
 }
 
-// own follows redirects to the same address; one to another address is the answer.
+// own follows redirects to the same address. A redirect to another address is itself the answer.
 func own(next *http.Request, before []*http.Request) error {
 	const most = 10
 	if first := before[0].URL; next.URL.Host != first.Host || next.URL.Scheme != first.Scheme || len(before) >= most {
@@ -126,8 +127,8 @@ func own(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
-// get asks for a path; nil: there is no answer. A server of HTTPS answers plain HTTP with status
-// 400.
+// get sends a GET for a path; it returns nil if there is no answer. An HTTPS server answers plain
+// HTTP with status 400, which counts as no answer.
 func get(ctx context.Context, client *http.Client, a Answer) *Answer {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.Scheme+"://"+a.At.String()+a.Asked, nil)
 	if err != nil {
@@ -147,8 +148,8 @@ func get(ctx context.Context, client *http.Client, a Answer) *Answer {
 	return &a
 }
 
-// Port is what ready.port of a scenario must say: nil if the target prints a ready line, 0 where
-// only one port can be meant.
+// Port returns the value for ready.port in a scenario: nil if the target prints a ready line, and
+// 0 if the port need not be named because there is only one candidate.
 func (s *Seen) Port() *int {
 	port := 0
 	switch rest := len(s.Listens) - s.Debug; {

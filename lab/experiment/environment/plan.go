@@ -2,14 +2,14 @@ package environment
 
 import "dyno/parts/process"
 
-// ownCoreFrom is the number of cores from which the load generator has one to itself. On a
-// smaller machine the rest would leave the service too few cores to show contention, which is
-// most of what there is to find.
+// ownCoreFrom is the number of cores from which the load generator has a core to itself. On a
+// smaller machine the service would have too few cores left to show contention, which is most of
+// what there is to find.
 const ownCoreFrom = 4
 
-// CPUPlan divides cores between the load generator and the target: with 4 or more, the last is
-// the generator's and the others are the target's; with fewer both are nil, which means that they
-// share all. The numbers are those of CPUs that this process may use.
+// CPUPlan divides the cores between load generator and target. With 4 or more, the generator gets
+// the last core and the target gets the others. With fewer, both results are nil: the processes
+// share all cores. The numbers are those of CPUs that this process may use.
 func CPUPlan(cores int) (generator, target []int) { return planOf(process.AllowedCPUs(), cores) }
 
 func planOf(allowed []int, cores int) (generator, target []int) {

@@ -12,19 +12,19 @@ import (
 	"dyno/lab/probe/profiling"
 )
 
-// ports finds the addresses of a process that does not print them.
+// ports finds the addresses at which a process listens, if the process does not print them.
 type ports struct {
-	wanted int // 0: the only port, apart from one for net/http/pprof
+	wanted int // 0: the only port, not counting one that serves net/http/pprof
 	last   []netip.AddrPort
-	since  time.Time // when last was seen for the first time
+	since  time.Time // when last was first read
 }
 
-// settling is the time for which a process's addresses must stay the same: one that prints a ready
-// line does it within this time, and one with several addresses has bound all of them.
+// settling is how long a process's addresses must stay the same. Within that time a process that
+// prints a ready line has printed it, and a process with several addresses has bound them all.
 const settling = 300 * time.Millisecond
 
-// find returns the fields of a ready line: listen, and debug if the process serves net/http/pprof.
-// nil: it does not listen yet.
+// find returns the same fields as a ready line: listen, and debug if the process serves
+// net/http/pprof. It returns nil until the process listens.
 func (p *ports) find(ctx context.Context, pid int) (map[string]string, error) {
 	at := p.stable(pid)
 	if len(at) == 0 {
@@ -35,7 +35,8 @@ func (p *ports) find(ctx context.Context, pid int) (map[string]string, error) {
 	})
 }
 
-// stable returns the addresses of a process once they stay the same; nil: they do not yet.
+// stable returns the addresses of a process once they have stayed the same for settling, and nil
+// before.
 func (p *ports) stable(pid int) []netip.AddrPort {
 	at := procfs.Listens(pid)
 	if !slices.Equal(at, p.last) {
@@ -47,7 +48,7 @@ func (p *ports) stable(pid int) []netip.AddrPort {
 	return at
 }
 
-// fields chooses from a process's addresses.
+// fields chooses the addresses for load and debugging from those of a process.
 func (p *ports) fields(at []netip.AddrPort, profiled func(address string) bool) (map[string]string, error) {
 	out, listen := map[string]string{}, []string{}
 	for _, a := range at {

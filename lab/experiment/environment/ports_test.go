@@ -38,7 +38,7 @@ func TestPortsFields(t *testing.T) {
 	}
 }
 
-// A server that was never written for the lab is found with its profiles.
+// A server that does nothing for the lab is found, with its profiles.
 func TestPortsFind(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("reads /proc")

@@ -12,14 +12,14 @@ import (
 	"dyno/parts/process"
 )
 
-// Programs are the programs of a scenario, from which testbeds are made.
+// Programs holds the programs of a scenario, for which it makes testbeds.
 type Programs struct {
 	Scenario *scenario.Scenario
 	Variants []scenario.Variant // those that are measured, in order
-	PID      int                // process of a running target; 0: the process that listens at its URL
-	Say      func(text string)  // reports an event in words
+	PID      int                // process of a target that the lab does not start; 0: the process that listens at its URL
+	Say      func(text string)  // reports an event as text
 	Dir      string             // folder of files for its programs, outside the record; only this user can read it
-	Binaries *Binaries          // shared with other experiments; nil before Build: its own
+	Binaries *Binaries          // shared with other experiments; nil before Build: Build makes its own
 
 	own bool // Close removes the binaries
 }
@@ -61,7 +61,7 @@ func (b *Programs) Build(ctx context.Context) error {
 		}
 		if _, err := b.Binaries.Build(ctx, b.Scenario.Root, pkg, "", b.Say); err != nil {
 			b.Close()
-			return err // it names the package
+			return err // the error names the package
 		}
 	}
 	return nil
@@ -75,7 +75,8 @@ func (b *Programs) Close() {
 	}
 }
 
-// Command returns a command whose program is either built from a Go package or its own first word.
+// Command returns a command whose program is built from a Go package or, if pkg is empty, is the
+// command's first word.
 func (b *Programs) Command(pkg string, command, args []string) []string {
 	return b.command(scenario.Process{Build: pkg, Command: command, Args: args})
 }
@@ -88,18 +89,18 @@ func (b *Programs) command(p scenario.Process) []string {
 	return append(append([]string(nil), command...), p.Args...)
 }
 
-// Binaries are programs that were built in this process.
+// Binaries holds the programs that this process has built.
 type Binaries struct {
-	Dir   string // folder that they are put into
+	Dir   string // folder of the built programs
 	paths map[built]string
 }
 
-// built is a Go package and the profile that it is compiled with.
+// built is a Go package with the profile that it is compiled with.
 type built struct{ pkg, pgo string }
 
-// Build builds the program of a package, as named from within root, unless it is built already, and
-// returns its path. pgo is a CPU profile to compile it with; empty: the package's own, if it has
-// one.
+// Build builds a package, whose name is relative to root, unless it is built already, and returns
+// the program's path. pgo is a CPU profile for the compiler; empty: the package's default.pgo, if
+// it has one.
 func (b *Binaries) Build(ctx context.Context, root, pkg, pgo string, say func(string)) (string, error) {
 	key := built{pkg, pgo}
 	if path := b.paths[key]; path != "" {
@@ -112,7 +113,8 @@ func (b *Binaries) Build(ctx context.Context, root, pkg, pgo string, say func(st
 		say("building " + pkg + " with its profile")
 		flags = []string{"-pgo=" + pgo}
 	}
-	// One folder per package: ./old/server and ./new/server are both called server.
+	// Each package has a folder of its own, since the programs of ./old/server and ./new/server
+	// are both named server.
 	path, err := process.Build(ctx, root, pkg, filepath.Join(b.Dir, strconv.Itoa(len(b.paths))), flags...)
 	if err != nil {
 		return "", err
@@ -127,8 +129,8 @@ func (b *Binaries) Build(ctx context.Context, root, pkg, pgo string, say func(st
 // Close removes the binaries.
 func (b *Binaries) Close() { os.RemoveAll(b.Dir) }
 
-// Variant returns the variant that a step starts. An ablation starts the last variant without the
-// step's change.
+// Variant returns the variant that a step starts. An ablation starts the last variant, with the
+// arguments that undo one step's change.
 func (b *Programs) Variant(step record.RunSpec) (scenario.Variant, error) {
 	for _, v := range b.Variants {
 		if v.Name != step.Variant {

@@ -9,8 +9,8 @@ import (
 	"dyno/lab/scenario"
 )
 
-// Two programs of the same name are two programs: else an A/B of ./old/server and ./new/server
-// would be an A/A.
+// Two programs of the same name are built separately: otherwise an A/B of ./old/server and
+// ./new/server would be an A/A.
 func TestProgramsOfTheSameName(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) {

@@ -20,19 +20,19 @@ import (
 const (
 	// setupTimeout bounds one request of the setup.
 	setupTimeout = 10 * time.Second
-	// setupConnections is the number of connections for a repeated request: enough to share a
-	// target's fsyncs among many, few enough for any target's accept queue.
+	// setupConnections is the number of connections for a repeated request: enough that many
+	// requests share one fsync of the target, and few enough for any accept queue.
 	setupConnections = 32
 	// setupSays is the interval of a setup's progress reports.
 	setupSays = 2 * time.Second
 )
 
-// setup sends the scenario's setup requests, one after the other; copies of a repeated request
-// are sent concurrently.
+// setup sends the scenario's setup requests one after the other; it sends the copies of a
+// repeated request concurrently.
 func (s *Testbed) setup(ctx context.Context, requests []scenario.Request) error {
 	transport := &http.Transport{MaxConnsPerHost: setupConnections, MaxIdleConnsPerHost: setupConnections}
 	client := &http.Client{Transport: transport, Timeout: setupTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // a redirect may lead to a login page, which answers 200
+		return http.ErrUseLastResponse // a redirect may lead to a login page, which answers with 200
 	}}
 	defer client.CloseIdleConnections()
 	for i, r := range requests {
@@ -49,7 +49,7 @@ func (s *Testbed) setup(ctx context.Context, requests []scenario.Request) error 
 	return nil
 }
 
-// sendMany sends a repeated request of the setup. The first failure ends the others.
+// sendMany sends all copies of a repeated request. The first failure stops the others.
 func (s *Testbed) sendMany(ctx context.Context, client *http.Client, number int, r scenario.Request) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -83,7 +83,7 @@ func (s *Testbed) sendMany(ctx context.Context, client *http.Client, number int,
 	}
 }
 
-// send sends a request of the setup, the n-th copy of a repeated one.
+// send sends one request of the setup: of a repeated one, the n-th copy.
 func (s *Testbed) send(ctx context.Context, client *http.Client, r scenario.Request, n int) error {
 	url, err := s.Repeated("url", r.URL, n)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *Testbed) send(ctx context.Context, client *http.Client, r scenario.Requ
 	defer resp.Body.Close()
 	const (
 		shown = 300       // bytes of an answer that an error quotes
-		most  = 256 << 10 // bytes that are read so that the connection can be used again
+		most  = 256 << 10 // bytes that are read, so that the connection can be reused
 	)
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, most))
 	if err != nil {

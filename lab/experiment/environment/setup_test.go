@@ -13,13 +13,13 @@ import (
 	"dyno/lab/scenario"
 )
 
-// counter is a server that notes what it is sent, and over how many connections.
+// counter is a server that counts what it receives, and over how many connections.
 type counter struct {
 	*httptest.Server
 	mu             sync.Mutex
 	seen           map[string]int // "PATH BODY" -> how often
 	connections    int
-	inFlight, most int // requests, and the largest number of them
+	inFlight, most int // requests in flight, and their largest number
 }
 
 func newCounter(t *testing.T, refused string) *counter {
@@ -31,7 +31,7 @@ func newCounter(t *testing.T, refused string) *counter {
 		c.inFlight++
 		c.most = max(c.most, c.inFlight)
 		c.mu.Unlock()
-		defer func() { // the client has no answer before that
+		defer func() { // runs before the client has the answer
 			c.mu.Lock()
 			c.inFlight--
 			c.mu.Unlock()

@@ -17,9 +17,10 @@ import (
 	"dyno/lab/scenario"
 )
 
-// Prepare starts the target of a variant, with a change to its settings, and sends the requests of
-// its setup. It returns the target and the base URL of its debug address (empty: none), and does
-// nothing to a target that it has prepared.
+// Prepare starts the target of a variant, with a change of its runtime settings if there is one,
+// and sends the requests of its setup. It returns the target and the base URL of its debug
+// address (empty: it has none). If the target is prepared already, it only returns the same
+// again.
 func (s *Testbed) Prepare(ctx context.Context, v scenario.Variant, change *record.Change) (prepared record.Target, debug string, err error) {
 	if s.ready != nil {
 		return *s.ready, s.debug, nil
@@ -39,7 +40,7 @@ func (s *Testbed) Prepare(ctx context.Context, v scenario.Variant, change *recor
 	return prepared, s.debug, nil
 }
 
-// startTarget starts the target's process, or finds one that already runs.
+// startTarget starts the target's process, unless the target has a URL.
 func (s *Testbed) startTarget(ctx context.Context, t scenario.Target, change *record.Change) (record.Target, error) {
 	const name = "target"
 	if t.URL != "" {
@@ -58,7 +59,8 @@ func (s *Testbed) startTarget(ctx context.Context, t scenario.Target, change *re
 	return out, nil
 }
 
-// launch starts the target's process. A job (stdout is not nil) has no ready line to wait for.
+// launch starts the target's process. If stdout is not nil, the process is a job and prints no
+// ready line.
 func (s *Testbed) launch(ctx context.Context, p scenario.Process, granted float64, change *record.Change, stdout io.Writer) (record.Target, error) {
 	spec, err := s.process("target", p)
 	if err != nil {
@@ -75,7 +77,7 @@ func (s *Testbed) launch(ctx context.Context, p scenario.Process, granted float6
 	return record.Target{Command: spec.Command, PID: s.Target.PID()}, nil
 }
 
-// Ended returns an error if the target ended without being stopped. A job may end with exit code 0.
+// Ended returns an error if the target has ended on its own; a job may end with exit code 0.
 func (s *Testbed) Ended() error {
 	p := s.Target
 	if p == nil || !s.programs.Scenario.Load.Traits().Sends && p.Err() == nil {
@@ -86,13 +88,13 @@ func (s *Testbed) Ended() error {
 		if p.Err() == nil {
 			return errors.New("the target ended during the run, with exit code 0")
 		}
-		return fmt.Errorf("the target ended during the run: %w", p.Err()) // it shows the end of the log
+		return fmt.Errorf("the target ended during the run: %w", p.Err()) // the error shows the end of the log
 	default:
 		return nil
 	}
 }
 
-// pidOf returns the process of a target that already runs; 0: not known.
+// pidOf returns the process of a target that the lab did not start; 0: it is not known.
 func (b *Programs) pidOf(address string) int {
 	if b.PID != 0 {
 		return b.PID
@@ -100,8 +102,8 @@ func (b *Programs) pidOf(address string) int {
 	return ListenerAt(address)
 }
 
-// cpus returns the CPUs that a target is pinned to: as many as the scenario grants, or else those
-// that the generator does not use.
+// cpus returns the CPUs to which a target is pinned: as many as the scenario grants or, if it
+// does not say, those that the generator does not use.
 func cpus(granted float64) []int {
 	_, forTarget := CPUPlan(runtime.NumCPU())
 	if granted == 0 || int(granted) >= runtime.NumCPU() {
@@ -128,7 +130,7 @@ func (s *Testbed) debugOf(t scenario.Target) (string, error) {
 	return "", nil
 }
 
-// changed returns the environment variables that apply a change to a process.
+// changed returns the environment variables that apply a change of runtime settings.
 func changed(c *record.Change) []string {
 	var env []string
 	if c == nil {
@@ -144,8 +146,8 @@ func changed(c *record.Change) []string {
 }
 
 // StartJob starts a job, which drives itself and reports its work on stdout. fields are the
-// placeholders of the run, apart from ${debug}. It returns the base URL of the job's debug address;
-// empty: the job has none.
+// placeholders of the run, apart from ${debug}. StartJob returns the base URL of the job's debug
+// address; empty: the job has none.
 func (s *Testbed) StartJob(ctx context.Context, v scenario.Variant, fields map[string]string, change *record.Change, stdout io.Writer) (started record.Target, debug string, err error) {
 	maps.Copy(s.fields, fields)
 	address, err := freeAddress()
@@ -165,8 +167,8 @@ func (s *Testbed) StartJob(ctx context.Context, v scenario.Variant, fields map[s
 	return started, debug, nil
 }
 
-// freeAddress returns a free address on this machine. If another process takes it before the job
-// does, the run fails, which is too rare to be worth passing an open listener.
+// freeAddress returns a free address on this machine. Another process may take it before the job
+// does, which makes the run fail; that is too rare to justify passing an open listener.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -176,15 +178,16 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// A job prints no ready line, because its stdout contains its windows: its debug address is polled
-// until it answers, which must be soon, since its windows wait in the meantime.
+// A job prints no ready line, because its stdout has its windows. The lab instead polls the job's
+// debug address until it answers. The job's windows wait in the pipe meanwhile, so this must not
+// take long.
 const (
 	debugPatience = 20 * time.Second
 	debugPoll     = 10 * time.Millisecond
 )
 
 // AwaitDebug waits until the job's debug address answers. It returns an error if the job ends
-// before.
+// first.
 func (s *Testbed) AwaitDebug(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, debugPatience)
 	defer cancel()
@@ -211,7 +214,7 @@ func (s *Testbed) AwaitDebug(ctx context.Context, url string) error {
 	}
 }
 
-// lastOutput describes how a process ended.
+// lastOutput describes how a job ended.
 func lastOutput(err error) string {
 	if err == nil {
 		return ", with exit code 0: it had too little to do"

@@ -14,8 +14,8 @@ import (
 	"dyno/lab/record"
 )
 
-// A service that runs already is watched from outside by its process, which is looked up by its
-// address.
+// A service that the lab does not start is observed from outside by its process, which is found
+// by the service's address.
 func TestPIDOf(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the process that listens at an address is looked up in /proc")
@@ -57,7 +57,7 @@ func TestChangedAtTheStart(t *testing.T) {
 	}
 }
 
-// A process that was named but is not the one that serves the URL is doubted, with the one that is.
+// If the named process is not the one that serves the URL, the doubt names the one that does.
 func TestDoubt(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the process that listens at an address is looked up in /proc")

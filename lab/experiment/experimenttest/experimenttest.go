@@ -1,5 +1,5 @@
-// Package experimenttest has what the tests of experiments share: servers of known behaviour to
-// measure, and what must be true of them and of their runs afterwards.
+// Package experimenttest has what the tests of experiments share: servers of known behaviour, and
+// checks of these servers and of their runs.
 //
 // It is not for the product. It starts no goroutines; the processes end with the test.
 package experimenttest
@@ -19,7 +19,7 @@ import (
 	"dyno/parts/process"
 )
 
-// binaries is where the subjects are built, once for all tests.
+// binaries is the folder in which the subjects are built, once for all tests.
 var binaries string
 
 // Main runs a package's tests, and removes the subjects' binaries at the end.
@@ -42,8 +42,8 @@ var bounds = sync.OnceValues(func() (string, error) {
 	return Build("bounds")
 })
 
-// Running starts a server of subjects/bounds, as a service that runs already, and returns how it is
-// driven. inside is how much of it can be seen: agent, pprof or none.
+// Running starts a server of subjects/bounds as a service that the lab does not start, and
+// returns a scenario for it. inside says what the server shows of itself: agent, pprof or none.
 func Running(t *testing.T, inside string) *scenario.Scenario {
 	t.Helper()
 	const server, path = "render", "/products"
@@ -52,7 +52,7 @@ func Running(t *testing.T, inside string) *scenario.Scenario {
 		t.Fatal(err)
 	}
 	p, err := process.Start(t.Context(), process.Spec{Name: server, Command: []string{binary, "--server", server, "--inside", inside}, ReadyLine: true,
-		Env: []string{"GODEBUG=memprofilerate=4096"}}) // its heap is too small to be sure of a sample every 512 KiB
+		Env: []string{"GODEBUG=memprofilerate=4096"}}) // at the default of one sample per 512 KiB, so small a heap might have none
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func Running(t *testing.T, inside string) *scenario.Scenario {
 	return sc
 }
 
-// Set changes settings of a target through its agent and returns what they were.
+// Set changes settings of a target through its agent and returns the previous ones.
 func Set(t *testing.T, debug string, c agent.Control) agent.Control {
 	t.Helper()
 	before, err := profiling.Control(context.Background(), profiling.Address{URL: debug}, c)
@@ -75,8 +75,8 @@ func Set(t *testing.T, debug string, c agent.Control) agent.Control {
 	return before
 }
 
-// Settings of a target that runs already: no default, so that restored values differ from Go's
-// defaults.
+// Settings that Give gives a target. None is Go's default, so that a restored value differs from
+// the default.
 const (
 	ownGOGC  = 150
 	ownProcs = 3
@@ -84,13 +84,14 @@ const (
 	blocking = 123_000 // ns
 )
 
-// Give gives the target settings of its own, and returns what reads them back.
+// Give changes the target's settings, and returns a function that checks that they are still the
+// same.
 func Give(t *testing.T, debug string) (keeps func(when string)) {
 	own := agent.Control{GOGC: new(ownGOGC), Procs: new(ownProcs), MutexFraction: new(mutexes), BlockRate: new(blocking)}
 	Set(t, debug, own)
 	return func(when string) {
 		t.Helper()
-		got := Set(t, debug, own) // which answers what was set before
+		got := Set(t, debug, own) // Set returns the settings before the call
 		if *got.GOGC != ownGOGC || *got.Procs != ownProcs || *got.MutexFraction != mutexes || *got.BlockRate != blocking {
 			t.Errorf("%s: GOGC=%d GOMAXPROCS=%d mutex fraction %d block rate %d; want %d, %d, %d, %d: as they were", when,
 				*got.GOGC, *got.Procs, *got.MutexFraction, *got.BlockRate, ownGOGC, ownProcs, mutexes, blocking)

@@ -12,11 +12,11 @@ import (
 	"dyno/lab/scenario"
 )
 
-// dialTimeout bounds the time in which a node agrees to announce its blocks.
+// dialTimeout bounds the time in which a node must agree to announce its blocks.
 const dialTimeout = 5 * time.Second
 
-// Deliveries opens what reports the deliveries of these requests, until end is called; follow is
-// nil if the load has no receipts.
+// Deliveries connects to what reports the deliveries of these requests; end disconnects it.
+// follow is nil if the load does not ask for deliveries.
 func (b *Generator) Deliveries(ctx context.Context, s *environment.Testbed, r *Requests) (follow []load.Deliveries, end func(), err error) {
 	address := b.Scenario.Load.Deliveries
 	if address == "" {

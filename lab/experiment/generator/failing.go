@@ -12,13 +12,13 @@ import (
 	"dyno/lab/record"
 )
 
-// ErrNoSuccess is of loads that got nothing from their target: every request failed, or no session
+// ErrNoSuccess is the error of a load without any success: every request failed, or no session
 // received a frame.
 var ErrNoSuccess = errors.New("no request succeeded")
 
-// NoSuccess says that every request of a load failed, with the most frequent error and the first of
-// the driver's notes, or that sessions that only receive received no frame; empty: one succeeded,
-// or none was sent.
+// NoSuccess explains that every request of a load failed, with the most frequent error and the
+// first of the driver's notes, or that sessions which only receive received no frame. It is empty
+// if there was a success, or if nothing was sent.
 func NoSuccess(t record.Totals, notes []string) string {
 	switch {
 	case t.Generator.Failed != "":
@@ -34,7 +34,7 @@ func NoSuccess(t record.Totals, notes []string) string {
 		said = ErrNoSuccess.Error() + fmt.Sprintf(": none of %d was answered in time", t.Offered)
 	}
 	if len(notes) > 0 {
-		if _, first, ok := strings.Cut(notes[0], ", the first: "); ok { // as load.Notes writes it
+		if _, first, ok := strings.Cut(notes[0], ", the first: "); ok { // the form in which load.Notes writes a note
 			return said + "; the first: " + first
 		}
 		said += "; " + notes[0]
@@ -42,7 +42,7 @@ func NoSuccess(t record.Totals, notes []string) string {
 	return said
 }
 
-// Failing is the error of a load whose NoSuccess is not empty. It is an ErrNoSuccess.
+// Failing returns the error for a load's NoSuccess text. It matches ErrNoSuccess.
 func Failing(noSuccess string) error { return failing(noSuccess) }
 
 type failing string
@@ -51,7 +51,8 @@ func (f failing) Error() string { return string(f) }
 
 func (f failing) Is(target error) bool { return target == ErrNoSuccess }
 
-// TopError describes the most frequent error of a load, after a colon; empty: there was none.
+// TopError describes the most frequent error of a load, after a colon. It is empty if there was
+// no error.
 func TopError(t record.Totals) string {
 	name, most := commonest(t.Errors)
 	if most == 0 {
@@ -68,7 +69,7 @@ func TopError(t record.Totals) string {
 	return fmt.Sprintf(": %d of %d ended with %s", most, t.Offered, name)
 }
 
-// commonest is the key with the highest count, the first of those by name.
+// commonest returns the key with the highest count; if several have it, the first by name.
 func commonest(counts map[string]int64) (key string, most int64) {
 	for _, k := range slices.Sorted(maps.Keys(counts)) {
 		if n := counts[k]; n > most {

@@ -17,13 +17,13 @@ import (
 	"dyno/parts/process"
 )
 
-// feedTimeout bounds a feeder's program. A million tokens with an RSA signature per row would
-// take longer; write those into a file once. The output is bounded like a file (see
+// feedTimeout bounds a feeder's program. Making a million tokens with an RSA signature each takes
+// longer; such rows should be written to a file once. The output is bounded as a file is (see
 // corpus.ReadCSV).
 const feedTimeout = 5 * time.Minute
 
-// Feed reads the feeder's rows, once for all runs. They may contain secrets: they stay in memory,
-// or for a job in a temporary file, and are not recorded.
+// Feed reads the feeder's rows, once for all runs. They may contain secrets, so they are not
+// recorded: they stay in memory or, for a job, in a temporary file.
 func (b *Generator) Feed(ctx context.Context) error {
 	f := b.Scenario.Load.Feeder
 	if f == nil {
@@ -39,7 +39,7 @@ func (b *Generator) Feed(ctx context.Context) error {
 	case !b.Scenario.Load.Traits().Sends && f.File != "":
 		b.RowsFile = b.Scenario.Resolve(f.File)
 	case !b.Scenario.Load.Traits().Sends:
-		b.RowsFile = filepath.Join(b.Programs.Dir, "rows") // in a folder that only this user can read
+		b.RowsFile = filepath.Join(b.Programs.Dir, "rows") // only this user can read the folder
 		read = kept(b.RowsFile, read)
 	}
 	var err error
@@ -55,7 +55,7 @@ func (b *Generator) Feed(ctx context.Context) error {
 	return &scenario.Fault{Err: fmt.Errorf("load.feeder %s: %w", f, err)}
 }
 
-// kept returns a read that leaves the rows in a file.
+// kept returns a read function that also copies the rows into a file.
 func kept(path string, read func(io.Reader) (*corpus.Rows, error)) func(io.Reader) (*corpus.Rows, error) {
 	return func(r io.Reader) (*corpus.Rows, error) {
 		file, err := os.Create(path)
@@ -88,8 +88,8 @@ func (b *Generator) runFeeder(ctx context.Context, f *workload.Feeder, read func
 		in.Close()
 	}()
 	rows, err := read(out)
-	failed := p.Err() // nil while it runs; it shows the end of the output, and explains missing rows
-	out.Close()       // later output of the program is discarded, so that it does not block
+	failed := p.Err() // nil while the program runs; the error shows the end of its output, which explains missing rows
+	out.Close()       // from here on the program's output is discarded, so that the program does not block
 	p.Stop(environment.Grace)
 	<-ended
 	if failed != nil {

@@ -14,7 +14,7 @@ import (
 	"dyno/parts/quicktest"
 )
 
-// feeding is a generator whose feeder is this shell script.
+// feeding is a generator whose feeder is the given shell script.
 func feeding(script, format string) *Generator {
 	sc := &scenario.Scenario{}
 	sc.Load.Feeder = &workload.Feeder{Program: workload.Program{Command: []string{"/bin/sh", "-c"}, Args: []string{script}}, Format: format}
@@ -55,7 +55,7 @@ func TestFeed(t *testing.T) {
 	}
 }
 
-// A user's Ctrl-C ends a feeder that goes on, and is no fault of the scenario.
+// An interrupt (Ctrl-C) ends a feeder that is still running, and is no fault of the scenario.
 func TestFeedInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	began := filepath.Join(t.TempDir(), "began")

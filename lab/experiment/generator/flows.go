@@ -12,13 +12,13 @@ import (
 	"dyno/lab/workload"
 )
 
-// mostFlows bounds the flows that run concurrently on a schedule, if the scenario does not: each
-// has a connection, and as many again fit the usual limit of open files.
+// mostFlows bounds the flows that run concurrently on a schedule, unless the scenario does. Each
+// has a connection, and twice as many connections are within the usual limit of open files.
 const mostFlows = 4096
 
-// WithThinkTimes prepares a plan for flows on a schedule: those that pause run with many others,
-// and each step must be sent at the plan's rate in all of the measured time. The warm-up
-// therefore lasts as long as a flow pauses at least, and so does the drain.
+// WithThinkTimes adapts a plan to flows with pauses, on a schedule. Such flows overlap with many
+// others, and each step must be sent at the plan's rate during the whole measured time. Therefore
+// the warm-up lasts at least as long as all pauses of a flow, and the drain is longer by as much.
 func (b *Generator) WithThinkTimes(p *load.Plan, v scenario.Variant) {
 	if len(b.Scenario.Load.Steps) == 0 {
 		return
@@ -43,8 +43,8 @@ func (b *Generator) permitSteps(steps []workload.Step) error {
 	return nil
 }
 
-// onlyConnection is a request with which nethttp.Driver.Try connects and sends nothing, since the
-// steps of a flow and gRPC calls may change something at the target.
+// onlyConnection is a request for which nethttp.Driver.Try connects but sends nothing, since
+// steps of flows and gRPC calls may change something at the target.
 func onlyConnection() *corpus.Corpus {
 	return &corpus.Corpus{Requests: []corpus.Request{{Method: http.MethodPost, Path: "/"}}, Classes: make([]corpus.Class, 1)}
 }

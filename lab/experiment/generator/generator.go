@@ -1,8 +1,9 @@
 // Package generator makes the load generator of a run from the scenario: the plan of its rate, its
 // requests with the feeder's rows, the driver that sends them, and the stream of deliveries.
 //
-// It is not for starting processes, except the feeder's, nor for measuring: packages environment
-// and runs do those. Its goroutines end with the call that started them.
+// It starts no processes other than the feeder's and the load.driver's, and it does not measure:
+// packages environment and runs do that. Its goroutines end with the call that started them or,
+// for sessions, when the caller closes them.
 package generator
 
 import (
@@ -33,15 +34,16 @@ import (
 type Generator struct {
 	Scenario *scenario.Scenario
 	Programs *environment.Programs // of the scenario
-	// Permit is called for each host beyond loopback before it is loaded; nil permits none.
+	// Permit is called for each host other than loopback before load is sent to it; nil permits
+	// none.
 	Permit func(host string) error
 	// Agents send the requests in place of this process; nil: there are none.
 	Agents Agents
 	// RowsFile is the file into which Feed copies the feeder's rows; if empty, Feed sets it for a job.
 	RowsFile string
 
-	rows     *corpus.Rows           // rows of the feeder; nil: there is none
-	supplies map[any]*corpus.Supply // of corpora that are sent once: by process, or by the URL of one that already runs
+	rows     *corpus.Rows           // rows of the feeder; nil: there is no feeder
+	supplies map[any]*corpus.Supply // of corpora that are sent once: by testbed, or by host if the lab did not start the target
 }
 
 // New returns a generator for the environments of some programs.
@@ -49,11 +51,11 @@ func New(programs *environment.Programs) *Generator {
 	return &Generator{Scenario: programs.Scenario, Programs: programs}
 }
 
-// Agents are processes, here or on other machines, that share a load of requests.
+// Agents are processes, on this machine or others, that share a load of requests.
 type Agents interface {
-	// Driver makes a driver with which they share a load.
+	// Driver returns a driver by which the agents share a load.
 	Driver(*corpus.Spec) (load.Driver, error)
-	// PIDs returns the processes of those on this machine.
+	// PIDs returns the processes of the agents on this machine.
 	PIDs() []int
 }
 
@@ -66,7 +68,7 @@ func (b *Generator) PIDs() []int {
 }
 
 // Permitted returns an error if load may not be sent to a URL. A URL with placeholders in its
-// host is checked when they are known.
+// host is checked once they are filled in.
 func (b *Generator) Permitted(raw string) error {
 	u, err := url.Parse(raw)
 	if err != nil || u.Hostname() == "" || load.Loopback(u.Hostname()) {
@@ -78,8 +80,8 @@ func (b *Generator) Permitted(raw string) error {
 	return b.Permit(u.Hostname())
 }
 
-// Requests makes the requests of a run for a target that is ready, and enters their URL into the
-// run.
+// Requests makes the requests and the driver of a run, for a target that is ready, and stores
+// their URL in the run.
 func (b *Generator) Requests(ctx context.Context, s *environment.Testbed, v scenario.Variant, r *record.Run) (Requests, error) {
 	out := Requests{Run: runName(r.ID)}
 	l, u, err := b.load(s, v)
@@ -124,12 +126,12 @@ func (b *Generator) Requests(ctx context.Context, s *environment.Testbed, v scen
 	return out, nil
 }
 
-// load returns the load of a variant with its URL.
+// load returns the load of a variant, with its URL filled in.
 func (b *Generator) load(s *environment.Testbed, v scenario.Variant) (scenario.Load, *url.URL, error) {
 	l, t := b.Scenario.LoadOf(v), b.Scenario.TargetOf(v)
 	address, err := s.Template("load.url", cmp.Or(l.URL, t.URL), nil)
 	if t.URL != "" && b.Scenario.Target.URL != t.URL {
-		address = t.URL // a variant that runs elsewhere
+		address = t.URL // the variant has a target of its own
 	}
 	if err != nil {
 		return l, nil, err
@@ -150,14 +152,14 @@ func (b *Generator) load(s *environment.Testbed, v scenario.Variant) (scenario.L
 	return l, u, nil
 }
 
-// runName is the run's identity in request bodies: eight hexadecimal digits.
+// runName returns the run's name in request bodies: eight hexadecimal digits.
 func runName(id string) string {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s %d", id, time.Now().UnixNano())
 	return fmt.Sprintf("%08x", h.Sum32())
 }
 
-// spec describes a load with what its driver needs besides.
+// spec returns the corpus.Spec of a load: the load and what its driver needs in addition.
 func (b *Generator) spec(s *environment.Testbed, l scenario.Load, run string, seed uint64) (*corpus.Spec, error) {
 	trust, err := b.tls()
 	if err != nil {
@@ -179,7 +181,7 @@ func (b *Generator) spec(s *environment.Testbed, l scenario.Load, run string, se
 	return spec, nil
 }
 
-// rowsOf returns the number of rows or bodies that a load has for its requests.
+// rowsOf returns the number of rows, or of prebuilt bodies, that a load has for its requests.
 func rowsOf(s *corpus.Spec) (rows int) {
 	if s.Rows != nil {
 		rows = s.Rows.Len()
@@ -190,8 +192,8 @@ func rowsOf(s *corpus.Spec) (rows int) {
 	return rows
 }
 
-// resolve returns a load as its driver takes it: with the content of bodies' files, and without the
-// placeholders of the environment.
+// resolve returns a load as its driver takes it: the content of files replaces the names of
+// bodies' files, and the environment's placeholders are filled in.
 func (b *Generator) resolve(s *environment.Testbed, l scenario.Load) (scenario.Load, error) {
 	// The generator reads the files of rows, authorities, descriptors and times itself.
 	l.Feeder, l.TLS.CA, l.Schedule.File = nil, "", ""
@@ -218,7 +220,7 @@ func (b *Generator) resolve(s *environment.Testbed, l scenario.Load) (scenario.L
 	})
 }
 
-// open replaces the file of a body by its content.
+// open replaces a body's file name by the file's content.
 func (b *Generator) open(of *workload.Body) error {
 	file := of.File
 	if file == "" {
@@ -237,14 +239,13 @@ func (b *Generator) open(of *workload.Body) error {
 	return nil
 }
 
-// reachTimeout bounds one attempt to reach a target: it allows for one lost SYN, which is sent
-// again after 1 s.
+// reachTimeout bounds one attempt to reach a target. It allows for one lost SYN, which the kernel
+// sends again after 1 s.
 const reachTimeout = 2 * time.Second
 
-// Reach connects once to each target that already runs, so that one which is absent, or whose
-// certificate is not trusted, ends the experiment before the measurement. A target that stops
-// answering later is measured. Processes that the lab starts are known to be ready. The warnings
-// are about answers that do not count as a success.
+// Reach connects once to each target that the lab does not start. If the target is absent or its
+// certificate is not trusted, the experiment thus ends before it measures. A target that stops
+// answering later is measured. The warnings are about answers that do not count as a success.
 func (b *Generator) Reach(ctx context.Context) (warnings []string, err error) {
 	if b.Scenario.Load.Traits().Probe == "" || len(b.Scenario.Dependencies) > 0 {
 		return nil, nil
@@ -270,7 +271,7 @@ func (b *Generator) Reach(ctx context.Context) (warnings []string, err error) {
 	return warnings, nil
 }
 
-// trySocket makes one connection to a target that already runs.
+// trySocket makes one WebSocket to a target that the lab did not start.
 func (b *Generator) trySocket(ctx context.Context, s *corpus.Spec, requests *corpus.Corpus) error {
 	d, err := engine.Sockets(s, requests)
 	if err != nil {
@@ -281,8 +282,8 @@ func (b *Generator) trySocket(ctx context.Context, s *corpus.Spec, requests *cor
 	return d.Try(ctx)
 }
 
-// try sends a variant's first request to a target that already runs. It returns a warning if the
-// answer does not count as a success, unless it may after the setup.
+// try sends a variant's first request to a target that the lab did not start. It returns a
+// warning if the answer does not count as a success, unless the setup might change that.
 func (b *Generator) try(ctx context.Context, s *environment.Testbed, v scenario.Variant) (warning string, err error) {
 	l, u, err := b.load(s, v)
 	if err != nil {
@@ -314,7 +315,7 @@ func (b *Generator) try(ctx context.Context, s *environment.Testbed, v scenario.
 	return fmt.Sprintf("the target answered %d %s in %v, which does not count as a success: %s", status, http.StatusText(status), took, asked), nil
 }
 
-// first returns what probes a target: the load's requests, or a connection alone.
+// first returns the requests that probe a target: the load's own, or one that only connects.
 func (b *Generator) first(s *environment.Testbed, l scenario.Load) (*corpus.Spec, *corpus.Corpus, error) {
 	if l.Traits().Probe == workload.ProbeConnection {
 		trust, err := b.tls()

@@ -12,8 +12,8 @@ import (
 	"dyno/lab/workload"
 )
 
-// A driver receives a load with the content of its files, and with the placeholders that it fills
-// in itself and each $$ as they are written; the scenario's load stays as it is.
+// A driver receives a load with the content of its files. The placeholders that the driver fills
+// in itself, and each $$, stay as they are written; the scenario's load does not change.
 func TestResolve(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "body.json"), []byte("${target.url} $${token} ${id}"), 0o600); err != nil {

@@ -14,7 +14,7 @@ import (
 // maxDescriptors bounds a file of descriptors, in bytes.
 const maxDescriptors = 16 << 20
 
-// describe adds the descriptors of gRPC calls, if the load makes some, from the scenario's files or
+// describe adds the descriptors to a load of gRPC calls. They come from the scenario's files or
 // from the target.
 func (b *Generator) describe(ctx context.Context, l scenario.Load, s *corpus.Spec) error {
 	if l.GRPC == nil {

@@ -20,8 +20,8 @@ const (
 	defaultConnections = 64
 	defaultTimeout     = 10 * time.Second
 	defaultLength      = 10 * time.Second
-	// LongestDrain bounds the wait for requests in flight at the end. Requests that take longer are
-	// recorded at their age, which by then exceeds any useful objective.
+	// LongestDrain bounds the wait for requests in flight at the end. Requests that take longer
+	// are recorded with their age, which by then exceeds any useful objective.
 	LongestDrain = 2 * time.Second
 )
 
@@ -35,7 +35,7 @@ func (b *Generator) Base(v scenario.Variant) load.Plan {
 	return p
 }
 
-// Plan returns the load plan of a run with a warm-up, and enters the load into the run. An error
+// Plan returns the load plan of a run with a warm-up, and describes the load in the run. An error
 // is a fault of the scenario.
 func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration) (load.Plan, error) {
 	l, p := b.Scenario.LoadOf(v), b.Base(v)
@@ -45,7 +45,7 @@ func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration
 	}
 	p.Length, p.Warmup = cmp.Or(r.Spec.Length, defaultLength), warmup
 	if r.Spec.RampTo > 0 {
-		p.Warmup = 0 // its lowest rate warms up as well
+		p.Warmup = 0 // the ramp's lowest rates are its warm-up
 	}
 	p.Drain = drainFor(r.SLO, p.Timeout)
 	if !r.Spec.Closed && l.Schedule.Kind != workload.Closed {
@@ -80,7 +80,7 @@ func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration
 	return p, nil
 }
 
-// planSessions completes the plan of a number of sessions with a rate each.
+// planSessions completes the plan for a number of sessions that each send at the same rate.
 func (b *Generator) planSessions(p load.Plan, r *record.Run, l scenario.Load, warmup time.Duration) load.Plan {
 	p.Length, p.Warmup, p.Drain = cmp.Or(r.Spec.Length, defaultLength), warmup, drainFor(r.SLO, p.Timeout)
 	p.Schedule = sessions.Schedule(p.Connections, l.Sessions.PerSession, p.Warmup+p.Length+record.WindowLength)
@@ -95,7 +95,8 @@ func (b *Generator) planSessions(p load.Plan, r *record.Run, l scenario.Load, wa
 	return p
 }
 
-// drainFor is several times the SLO's bound: longer than any request that could still meet it.
+// drainFor returns a drain of several times the SLO's bound: longer than any request that could
+// still meet it.
 func drainFor(slo record.SLO, timeout time.Duration) time.Duration {
 	const times = 3
 	bound := 0.0
@@ -108,11 +109,12 @@ func drainFor(slo record.SLO, timeout time.Duration) time.Duration {
 	return min(max(times*time.Duration(bound*float64(time.Millisecond)), record.WindowLength), LongestDrain, timeout)
 }
 
-// MostUnacked is the number of requests that may await their delivery concurrently: those of 20 s,
-// longer than any request of a run may take.
+// MostUnacked returns the number of requests that may wait for their delivery concurrently: those
+// of 20 s, longer than any request of a run may take.
 func MostUnacked(rate float64) int { return max(1<<14, int(20*rate)) }
 
-// Seed gives every variant of a round the same arrivals, and every round different ones.
+// Seed returns the seed of the arrivals in a round: the stated one, or else one that all variants
+// share in a round and that differs from round to round.
 func Seed(stated uint64, name string, round int) uint64 {
 	if stated != 0 {
 		return stated
@@ -122,8 +124,8 @@ func Seed(stated uint64, name string, round int) uint64 {
 	return h.Sum64()
 }
 
-// schedule sets the plan's schedule, whose rates are in units. Kinds that state their own times
-// have no warm-up before them.
+// schedule sets the plan's schedule; the step's rates are in units. Kinds of schedule that state
+// their own times have no warm-up.
 func (b *Generator) schedule(p *load.Plan, step record.RunSpec, seed uint64) error {
 	s, units := b.Scenario.Load.Schedule, float64(p.Units)
 	rate := step.Rate / units
@@ -207,9 +209,8 @@ func describeSchedule(l scenario.Load, step record.RunSpec) string {
 	return fmt.Sprintf("poisson %.6g/s", rate)
 }
 
-// withinMaxRate returns an error if a plan may send more than the scenario permits within any
-// second. A search stays below it on its own; a load with a given rate is refused rather than
-// reduced.
+// withinMaxRate returns an error if a plan may send more than the scenario permits in any second.
+// A search stays below the limit on its own; a load with a given rate is refused, not reduced.
 func withinMaxRate(p *load.Plan, perSecond, most float64) error {
 	switch {
 	case most == 0:
@@ -219,7 +220,7 @@ func withinMaxRate(p *load.Plan, perSecond, most float64) error {
 	case perSecond > 0 && perSecond <= most:
 		return nil // a steady rate, apart from random variation
 	}
-	var second []int64 // the requests of the last second
+	var second []int64 // the requests in the second that ends now
 	s := p.Schedule()
 	for at, ok := s(); ok; at, ok = s() {
 		second = append(second, at)

@@ -35,7 +35,7 @@ func TestMaxRateBoundsEveryLoad(t *testing.T) {
 	}
 }
 
-// A job receives the rising rate as an argument; for a service, the lab raises the rate.
+// A job receives the rising rate as arguments; for a service, the lab raises the rate.
 func TestRampPlan(t *testing.T) {
 	b := New(&environment.Programs{Scenario: &scenario.Scenario{}})
 	r := &record.Run{Spec: record.RunSpec{Rate: 100, RampTo: 300, Length: time.Second}}
@@ -52,7 +52,8 @@ func TestRampPlan(t *testing.T) {
 	}
 }
 
-// The schedule of a run says how its requests came, not how the scenario would have sent them.
+// A run's schedule describes how its requests were sent, even if the scenario's schedule is
+// another.
 func TestDescribesTheScheduleOfTheRun(t *testing.T) {
 	for want, step := range map[string]record.RunSpec{
 		"closed":             {Closed: true, Connections: 8},

@@ -14,18 +14,19 @@ import (
 	"dyno/lab/load/deliveries"
 )
 
-// Requests are the requests to a ready target and the driver that sends them.
+// Requests holds the driver that sends a run's requests to a target, and what is known about the
+// requests.
 type Requests struct {
 	Driver  load.Driver
-	Classes []string // the names of their classes
+	Classes []string // the names of the request classes
 	Run     string   // the run's name in request bodies
 
-	corpus    *corpus.Corpus                     // nil: agents build and send it
+	corpus    *corpus.Corpus                     // nil: agents build and send the requests
 	rows      int                                // rows or bodies that the corpus is made of
 	committed *atomic.Pointer[deliveries.Blocks] // receives what answers accept; nil: no node reports deliveries
 }
 
-// Left returns the number of requests that can still be sent to the process.
+// Left returns the number of requests that can still be sent.
 func (r *Requests) Left() int64 {
 	if r.corpus == nil {
 		return math.MaxInt64
@@ -33,7 +34,7 @@ func (r *Requests) Left() int64 {
 	return r.corpus.Left()
 }
 
-// Notes are the driver's notes on failures.
+// Notes returns the driver's notes on failures.
 func (r *Requests) Notes() []string {
 	if d, ok := r.Driver.(load.Noting); ok {
 		return d.Notes()
@@ -41,23 +42,24 @@ func (r *Requests) Notes() []string {
 	return nil
 }
 
-// UsedUp explains that a load ended early because every row was sent: after a time, of the time
-// that it should have taken.
+// UsedUp explains that a load ended early because every row was sent: it lasted for after instead
+// of of.
 func (r *Requests) UsedUp(after, of time.Duration) string {
 	needed := float64(r.rows) * of.Seconds() / max(after.Seconds(), 1e-3)
 	return fmt.Sprintf("corpus used up: its %d rows lasted %.3g s of %.3g s; about %s rows are needed", r.rows, after.Seconds(), of.Seconds(), roundUp(needed))
 }
 
-// roundUp returns a number with two digits that count.
+// roundUp rounds a number up to two significant digits.
 func roundUp(n float64) string {
 	unit := math.Pow(10, math.Floor(math.Log10(max(n, 10)))-1)
 	return strconv.FormatFloat(math.Ceil(n/unit)*unit, 'f', 0, 64)
 }
 
-// supply returns what is left of the requests for a process, which may have been loaded before.
+// supply returns the count of requests that a process has received so far, in this run and in
+// those before.
 func (b *Generator) supply(s *environment.Testbed, u *url.URL) *corpus.Supply {
 	process := any(s)
-	if s.Target == nil { // it runs already, whatever the environment
+	if s.Target == nil { // the lab did not start it: it is the same in every testbed
 		process = u.Host
 	}
 	if b.supplies[process] == nil {

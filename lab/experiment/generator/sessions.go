@@ -23,15 +23,15 @@ import (
 	"dyno/parts/process"
 )
 
-// Sessions are the driver of a run's sessions. If a program drives them, PID is its process.
+// Sessions holds the driver of a run's sessions. If a program drives them, PID is its process.
 type Sessions struct {
 	Driver load.Driver
 	PID    int
 	Close  func() // ends the program; it is called after the drive
 }
 
-// Sessions makes the driver of a run's sessions for a target that is ready, and enters their URL
-// into the run.
+// Sessions makes the driver of a run's sessions, for a target that is ready, and stores their URL
+// in the run.
 func (b *Generator) Sessions(ctx context.Context, s *environment.Testbed, v scenario.Variant, r *record.Run, p *load.Plan) (Sessions, error) {
 	if b.Scenario.Load.Driver != nil {
 		return b.program(ctx, s, b.Scenario.LoadOf(v), p)
@@ -52,7 +52,7 @@ func (b *Generator) Sessions(ctx context.Context, s *environment.Testbed, v scen
 	return Sessions{Driver: &sessions.Engine{Name: name, Driver: driver}, Close: func() {}}, nil
 }
 
-// script makes the driver that a scenario describes.
+// script makes the driver of the sessions that a scenario describes.
 func (b *Generator) script(s *environment.Testbed, l scenario.Load, run string) (sessions.Driver, error) {
 	of := corpus.Spec{Rows: b.rows, Run: run}
 	var err error
@@ -72,7 +72,7 @@ func (b *Generator) script(s *environment.Testbed, l scenario.Load, run string) 
 	return script.New(of, func(host string) (*tls.Config, error) { return settings.Config(host, false) })
 }
 
-// permitSend returns an error if the messages of a stream's session may not be sent to their host.
+// permitSend returns an error if a session's messages may not be sent to their host.
 func (b *Generator) permitSend(s *workload.Send) error {
 	if s == nil || s.URL == "" {
 		return nil
@@ -84,8 +84,8 @@ func (b *Generator) permitSend(s *workload.Send) error {
 	return b.Permitted(s.URL)
 }
 
-// program starts the program that drives the sessions. It may begin immediately: its output waits
-// in the pipe until the plan's driver reads it.
+// program starts the program that drives the sessions. The program may begin immediately: its
+// output waits in the pipe until the plan's driver reads it.
 func (b *Generator) program(ctx context.Context, s *environment.Testbed, l scenario.Load, p *load.Plan) (Sessions, error) {
 	fields := map[string]string{"sessions": strconv.Itoa(p.Connections), "rate": strconv.FormatFloat(l.Sessions.PerSession, 'g', -1, 64),
 		"duration": p.Length.String(), "warmup": p.Warmup.String()}
@@ -96,7 +96,7 @@ func (b *Generator) program(ctx context.Context, s *environment.Testbed, l scena
 			return Sessions{}, &scenario.Fault{Err: err}
 		}
 	}
-	if command[0] == "dyno" { // this program, wherever it is
+	if command[0] == "dyno" { // the running program, wherever its file is
 		self, err := os.Executable()
 		if err != nil {
 			return Sessions{}, fmt.Errorf("starting load.driver: %w", err)
@@ -104,7 +104,7 @@ func (b *Generator) program(ctx context.Context, s *environment.Testbed, l scena
 		command[0] = self
 	}
 	out, in := io.Pipe()
-	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) }) // before the drive, there is no reader yet
+	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) }) // until the drive begins, nothing else ends a blocked write
 	child, err := environment.Start(ctx, process.Spec{Name: "driver", Command: command, Stdout: in})
 	if err != nil {
 		stop()
@@ -114,7 +114,7 @@ func (b *Generator) program(ctx context.Context, s *environment.Testbed, l scena
 	go func() {
 		defer close(ended)
 		<-child.Exited()
-		in.CloseWithError(child.Err()) // it shows the end of its log
+		in.CloseWithError(child.Err()) // the error shows the end of the program's log
 	}()
 	return Sessions{Driver: windows.New("driver", out), PID: child.PID(), Close: func() {
 		stop()

@@ -7,7 +7,7 @@ import (
 	"dyno/lab/workload"
 )
 
-// shown returns a URL for the record, with its placeholders as they are written.
+// shown returns a URL for the record, with its placeholders unescaped.
 func shown(u *url.URL) string {
 	path, err := workload.PathOf(u)
 	if err != nil || !strings.Contains(u.RawPath, "${") {

@@ -8,7 +8,7 @@ import (
 	"dyno/lab/probe/profiling"
 )
 
-// Debug returns a debug address, whose certificate is judged like that of the load's URL.
+// Debug returns a debug address, whose certificate is verified as that of the load's URL is.
 func (b *Generator) Debug(url, token string) (profiling.Address, error) {
 	t, err := b.tls()
 	if err != nil {
@@ -18,7 +18,7 @@ func (b *Generator) Debug(url, token string) (profiling.Address, error) {
 	return profiling.Address{URL: url, Token: token, TLS: settings}, err
 }
 
-// tls returns the settings of the load's URL, with the content of its file of authorities.
+// tls returns the TLS settings of the load's URL, with the content of the file of authorities.
 func (b *Generator) tls() (nethttp.TLS, error) {
 	of := b.Scenario.Load.TLS
 	out := nethttp.TLS{Insecure: of.Insecure}

@@ -15,8 +15,8 @@ import (
 	"dyno/lab/record"
 )
 
-// downstream is a process that the target calls, profiled in the same run. Methods of a nil one do
-// nothing.
+// downstream is a process that the target calls and that is profiled in the same run. The methods
+// of a nil downstream do nothing.
 type downstream struct {
 	inspection inspection
 	debug      profiling.Address
@@ -25,8 +25,8 @@ type downstream struct {
 	watch      *probe.Watcher
 }
 
-// DownstreamAnswers returns an error if Downstream does not answer, before the experiment spends
-// any time.
+// DownstreamAnswers returns an error if the debug address in Downstream does not answer. It is
+// called before anything is measured.
 func (b *Runner) DownstreamAnswers(ctx context.Context) error {
 	if b.Downstream == "" {
 		return nil
@@ -43,8 +43,8 @@ func (b *Runner) DownstreamAnswers(ctx context.Context) error {
 	return nil
 }
 
-// watchDownstream begins to watch the process at Downstream, which calls come to from target; nil:
-// there is none.
+// watchDownstream begins to watch the process at Downstream, which the process target calls. It
+// returns nil if there is none.
 func (b *Runner) watchDownstream(ctx context.Context, target int, dir string) (*downstream, error) {
 	if b.Downstream == "" {
 		return nil, nil
@@ -73,7 +73,7 @@ func (a *downstream) close() {
 	}
 }
 
-// begin takes its profiles while the target's are taken.
+// begin takes the downstream's profiles while the target's are taken.
 func (a *downstream) begin(ctx context.Context, taking *sync.WaitGroup) {
 	if a != nil {
 		taking.Go(func() {
@@ -82,7 +82,7 @@ func (a *downstream) begin(ctx context.Context, taking *sync.WaitGroup) {
 	}
 }
 
-// finish enters the readings into the run.
+// finish stores the downstream's profiles and readings in the run.
 func (a *downstream) finish(ctx context.Context, r *record.Run) error {
 	if a == nil {
 		return nil

@@ -21,8 +21,8 @@ func withDownstream(address string) *Runner {
 	return &Runner{Generator: generator.New(&environment.Programs{Scenario: &scenario.Scenario{}}), Downstream: address}
 }
 
-// A downstream is profiled while the target is, into a folder of its own, and read as if it were
-// the target.
+// A downstream is profiled while the target is, into a folder of its own, and is read as the
+// target is.
 func TestDownstream(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
@@ -59,8 +59,8 @@ func TestDownstream(t *testing.T) {
 	}
 }
 
-// Without --also there is nothing to do, and one that nothing answers at is named before any time
-// is spent.
+// Without --also nothing is done. If nothing answers at its address, the error names the address
+// before anything is measured.
 func TestNoDownstream(t *testing.T) {
 	b := withDownstream("")
 	a, err := b.watchDownstream(t.Context(), 0, t.TempDir())

@@ -17,15 +17,15 @@ import (
 	"dyno/lab/workload"
 )
 
-// drive is a target that is ready, with the way to load it.
+// drive is a target that is ready, and what is needed to load it.
 type drive struct {
 	plan       load.Plan
-	requests   *generator.Requests // nil: a job, or sessions
+	requests   *generator.Requests // nil: the load is a job or sessions
 	driver     load.Driver
 	deliveries []load.Deliveries
-	helpers    []int             // other processes that generate the load
-	steady     bool              // a job that is stopped while it works, after its measured time
-	debug      profiling.Address // the target's; without a URL, it has none
+	helpers    []int             // other processes that generate load
+	steady     bool              // the job is stopped after its measured time, while it is still working
+	debug      profiling.Address // the target's; without a URL, the target has none
 	close      func()
 }
 
@@ -83,7 +83,7 @@ func (b *Runner) driveJob(ctx context.Context, s *environment.Testbed, v scenari
 		"duration": d.plan.Length.String(), "warmup": d.plan.Warmup.String(), "rows": b.Generator.RowsFile,
 	}
 	out, in := io.Pipe()
-	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) }) // before the start, there is no reader yet
+	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) }) // until the load begins, nothing else ends a blocked write
 	var err error
 	if r.Target, d.debug.URL, err = s.StartJob(ctx, v, fields, r.Spec.Change, in); err != nil {
 		stop()
@@ -102,7 +102,7 @@ func (b *Runner) driveJob(ctx context.Context, s *environment.Testbed, v scenari
 	}
 	d.close = func() {
 		stop()
-		out.Close() // later output of the job is discarded, so that it does not block
+		out.Close() // from here on the job's output is discarded, so that the job does not block
 		s.Target.Stop(environment.Grace)
 		<-ended
 	}

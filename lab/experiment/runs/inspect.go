@@ -17,21 +17,21 @@ import (
 	"dyno/lab/record/redact"
 )
 
-// inspection takes the profiles of a run under load.
+// inspection takes the profiles of one process under load.
 type inspection struct {
 	ended    sync.WaitGroup
-	length   time.Duration // of a CPU profile; 0: the usual one
+	length   time.Duration // of a CPU profile; 0: the default
 	profiles []record.ProfileFile
 	trace    *record.Trace
-	// recording waits for the names of its functions; nil: there is none.
+	// recording still lacks the names of its functions; nil: there is no recording.
 	recording *linuxperf.Recording
 	err       error
 }
 
-// settle is the duration of the load before the first profile, in addition to its warm-up.
+// settle is how long the load lasts before the first profile, in addition to its warm-up.
 const settle = 200 * time.Millisecond
 
-// inspect begins to take profiles after the warm-up, and calls done when it has finished.
+// inspect begins to take profiles after the warm-up; it calls done when all are taken.
 func (b *Runner) inspect(ctx context.Context, d *drive, dir string, t record.Target, below *downstream, done func()) *inspection {
 	in := &inspection{length: b.CPU}
 	in.ended.Go(func() {
@@ -62,13 +62,13 @@ func (in *inspection) take(ctx context.Context, how profiling.Inspection, t reco
 	}
 }
 
-// recordContention makes the target record lock contention from before the load: otherwise the
-// runtime reports nothing about a lock whose queue never empties.
+// recordContention makes the target record lock contention before the load begins. The runtime
+// would otherwise report nothing about a lock whose queue never becomes empty.
 func (b *Runner) recordContention(ctx context.Context, d *drive, r *record.Run) (restore func()) {
 	if !r.Target.Agent {
 		return func() {}
 	}
-	setBack, err := profiling.RecordContention(context.WithoutCancel(ctx), d.debug) // as with intervene
+	setBack, err := profiling.RecordContention(context.WithoutCancel(ctx), d.debug) // without cancellation, as in intervene
 	if err != nil {
 		r.Warnings = append(r.Warnings, "contention was not recorded: "+redact.Text(err.Error()))
 		return func() {}
@@ -80,10 +80,10 @@ func (b *Runner) recordContention(ctx context.Context, d *drive, r *record.Run) 
 	}
 }
 
-// externalSampling is the duration of sampling for a process that serves no profiles.
+// externalSampling is how long a process that serves no profiles is sampled.
 const externalSampling = 2 * time.Second
 
-// sampleExternally lets the kernel sample the target.
+// sampleExternally samples the target through the kernel (perf).
 func (in *inspection) sampleExternally(ctx context.Context, t record.Target, dir string) (err error) {
 	in.length = cmp.Or(in.length, externalSampling)
 	if t.NotGo {
@@ -97,7 +97,7 @@ func (in *inspection) sampleExternally(ctx context.Context, t record.Target, dir
 	return in.sampled(encoded, err, dir)
 }
 
-// sampled writes the profile of a target that was sampled, or enters why there is none.
+// sampled stores the profile of a sampled target, or why there is none.
 func (in *inspection) sampled(encoded []byte, err error, dir string) error {
 	if errors.Is(err, perf.ErrUnsupported) || errors.Is(err, linuxperf.ErrUnsupported) {
 		in.profiles = []record.ProfileFile{{Kind: record.ProfileCPU, Why: err.Error()}}
@@ -111,7 +111,7 @@ func (in *inspection) sampled(encoded []byte, err error, dir string) error {
 	return err
 }
 
-// finish waits for the profiles, enters them into the run, and writes the trace to its folder.
+// finish waits for the profiles, adds them to the run, and writes the trace to the run's folder.
 func (in *inspection) finish(ctx context.Context, r *record.Run, dir string) error {
 	in.ended.Wait()
 	in.name(ctx, dir)
@@ -119,8 +119,8 @@ func (in *inspection) finish(ctx context.Context, r *record.Run, dir string) err
 	return in.writeTrace(dir)
 }
 
-// name reads the names of the functions in a recording, if there is one. The load has ended, so
-// that this work does not disturb it.
+// name resolves the names of the functions in a recording, if there is one. It runs after the
+// load, so that it does not disturb the load.
 func (in *inspection) name(ctx context.Context, dir string) {
 	if in.recording != nil {
 		encoded, err := in.recording.Profile(ctx)
@@ -136,7 +136,8 @@ func (in *inspection) writeTrace(dir string) error {
 	return folder.WriteTrace(dir, in.trace)
 }
 
-// entered returns the profiles, each with the number of requests answered while it was taken.
+// entered returns the profiles, each with the number of requests that were answered while it was
+// taken.
 func (in *inspection) entered(r *record.Run, whose string) (out []record.ProfileFile) {
 	if in.err != nil {
 		r.Warnings = append(r.Warnings, whose+" could not be profiled: "+redact.Text(in.err.Error()))
@@ -152,8 +153,8 @@ func (in *inspection) entered(r *record.Run, whose string) (out []record.Profile
 }
 
 // intervene changes the target's runtime settings through its agent, and returns the function
-// that restores them. Both complete even if ctx ends: the service continues after the experiment,
-// and must not keep a changed setting.
+// that restores them. Both ignore the end of ctx: the service goes on after the experiment, and
+// must not keep a changed setting.
 func (b *Runner) intervene(ctx context.Context, debug profiling.Address, change record.Change) (restore func(), err error) {
 	var c agent.Control
 	if change.GOGC != 0 {
@@ -165,8 +166,8 @@ func (b *Runner) intervene(ctx context.Context, debug profiling.Address, change 
 	ctx = context.WithoutCancel(ctx) // Control sets its own time limit
 	before, err := profiling.Control(ctx, debug, c)
 	if err == nil && before.GOGC != nil {
-		// The change is meant for a target at Go's default; another value is scaled by the same
-		// factor.
+		// The change assumes Go's default. If the target had another value, scale that by the
+		// same factor.
 		err = b.rescale(ctx, debug, *before.GOGC, change.GOGC)
 	}
 	if err != nil {
@@ -179,16 +180,17 @@ func (b *Runner) intervene(ctx context.Context, debug profiling.Address, change 
 	}, nil
 }
 
-// ErrNotChanged is returned by an intervention that failed.
+// ErrNotChanged means that an intervention could not change the target's settings.
 var ErrNotChanged = errors.New("the target's settings could not be changed")
 
-// Go's default of GOGC, and the highest that the agent takes.
+// Go's default of GOGC, and the highest value that the agent accepts.
 const (
 	gogcDefault = 100
 	gogcMost    = 100_000
 )
 
-// rescale corrects a GOGC that was just set in proportion to the previous value: off stays off.
+// rescale corrects a GOGC that was just set, in proportion to the previous value. If the
+// collector was off, it is switched off again.
 func (b *Runner) rescale(ctx context.Context, debug profiling.Address, before, set int) error {
 	if before == gogcDefault {
 		return nil
@@ -206,7 +208,7 @@ func (b *Runner) rescale(ctx context.Context, debug profiling.Address, before, s
 	return nil
 }
 
-// settings names the settings that an intervention changes.
+// settings describes the settings that an intervention changes.
 func settings(c agent.Control) string {
 	switch {
 	case c.GOGC != nil:

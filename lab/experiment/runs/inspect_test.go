@@ -23,8 +23,8 @@ func serve(t *testing.T, h http.Handler) (address string, stop func()) {
 	return s.URL, s.Close
 }
 
-// Another client takes a CPU profile of the target during an ordinary run: exactly the windows in
-// which it ran are left out of every latency that is reported.
+// Another client takes a CPU profile of the target during an ordinary run: every reported latency
+// leaves out exactly the windows in which the profile was taken.
 func TestWindowsUnderAProfileAreLeftOut(t *testing.T) {
 	t.Parallel()
 	sc := running(t)

@@ -16,8 +16,8 @@ import (
 	"dyno/lab/record/folder"
 )
 
-// The service goes on without the lab: what an intervention or a profile changes in it is put back,
-// whether the run comes to its end or not.
+// The service goes on without the lab: what an intervention or a profile changes in it is
+// restored, even if the run is cut short.
 func TestSettingsAreRestored(t *testing.T) {
 	t.Parallel()
 	sc := running(t)
@@ -59,7 +59,7 @@ func TestSettingsAreRestored(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		windows := 0
 		during = func() {
-			if windows++; windows == 10 { // 0.6 s of the measured time, by which profiles are being taken
+			if windows++; windows == 10 { // 0.6 s into the measured time, when profiles are being taken
 				cancel()
 			}
 		}
@@ -83,8 +83,8 @@ func TestSettingsAreRestored(t *testing.T) {
 	}
 }
 
-// A target of which it is not known what it was set to is not changed at all, and one that cannot
-// be restored is spoken of.
+// If a target does not report its settings, none is changed. If its settings cannot be restored,
+// the lab reports that.
 func TestRestoringThatFailsIsSaid(t *testing.T) {
 	a := agent.New(agent.Config{})
 	defer a.Close()

@@ -1,9 +1,9 @@
-// Package runs measures whole runs: a fresh process each, under one load, watched and, where the
-// run is for that, profiled, traced or changed.
+// Package runs measures whole runs: each has a fresh process and one load, and is watched.
+// Depending on its role, the target is also profiled, traced or changed.
 //
-// It is not for choosing what to run next, nor for judging more than whether a run may be used:
-// planners and analyses do that. Run owns every process and goroutine that it starts; all have
-// ended when it returns, except processes that stay up for the next run (Keep).
+// It does not choose what to run next, and judges only whether a run may be used: planners and
+// analyses do the rest. Run owns every process and goroutine that it starts; all have ended when
+// it returns, except processes that stay up for the next run (Keep).
 package runs
 
 import (
@@ -33,19 +33,19 @@ import (
 // Runner measures the runs of an experiment one by one.
 type Runner struct {
 	Generator      *generator.Generator
-	Warmup         time.Duration         // load before a run, not counted
+	Warmup         time.Duration         // load before the measured time, not counted
 	DiagnoseWarmup time.Duration         // the same, for a run of a diagnosis
-	CPU            time.Duration         // length of a CPU profile; 0: the usual one
+	CPU            time.Duration         // length of a CPU profile; 0: the default
 	Downstream     string                // debug address of a process that the target calls and that is profiled as well; empty: none
 	OTLP           string                // address that receives the target's traces; empty: a free one, if the scenario sends traces
 	Token          string                // bearer token of the target's debug address; empty: none
-	Window         func(w record.Window) // receives 100 ms of the current run, on another goroutine
-	Outer          *environment.Testbed  // has the dependencies that all runs share; nil: each run has its own
+	Window         func(w record.Window) // receives each window of 100 ms of the current run, on another goroutine
+	Outer          *environment.Testbed  // has the dependencies that all runs share; nil: each run starts its own
 
-	kept map[string]*environment.Testbed // by variant, up between runs; nil: each run has its own processes
+	kept map[string]*environment.Testbed // by variant: testbeds that stay up between runs; nil: each run has its own
 }
 
-// Keep lets the processes of each variant stay up between its runs, until the returned function
+// Keep makes the processes of each variant stay up between runs, until the returned function
 // stops them.
 func (b *Runner) Keep() (stop func()) {
 	b.kept = map[string]*environment.Testbed{}
@@ -56,8 +56,8 @@ func (b *Runner) Keep() (stop func()) {
 	}
 }
 
-// Run carries out one step: a fresh process, its dependencies, one steady load. If an error ends a
-// run that was partly measured, Run returns that run as invalid with the error.
+// Run carries out one step: a fresh process with its dependencies, under one load. If an error
+// ends a run that was measured in part, Run returns that run, marked as invalid, with the error.
 func (b *Runner) Run(ctx context.Context, step record.RunSpec, exp *record.Experiment) (*record.Run, error) {
 	variant, err := b.Generator.Programs.Variant(step)
 	if err != nil {
@@ -88,11 +88,11 @@ func (b *Runner) Run(ctx context.Context, step record.RunSpec, exp *record.Exper
 	case b.kept == nil || err != nil:
 		defer s.Down()
 		delete(b.kept, step.Variant)
-	default: // it stays up for its next run, and must have finished this one
+	default: // it stays up for its next run, and must first finish the work of this one
 		b.kept[step.Variant] = s
 		environment.AwaitIdle(ctx, usage.NewMeter(usage.Processes{PID: r.Target.PID, Dependencies: s.DependencyPIDs()}))
 	}
-	if r.Unwritten != nil { // the run in memory is all there is
+	if r.Unwritten != nil { // the folder could not be written: only the run in memory exists
 		return r, err
 	}
 	if err != nil {
@@ -113,8 +113,8 @@ func (b *Runner) Run(ctx context.Context, step record.RunSpec, exp *record.Exper
 	return r, nil
 }
 
-// withoutProfiles computes a run's latency from the windows without a profile of the target;
-// profiled is the number of windows with one.
+// withoutProfiles computes a run's latency from the windows in which no profile of the target was
+// taken; profiled is the number of the others.
 func withoutProfiles(r *record.Run, profiled int) error {
 	if profiled == 0 {
 		return nil
@@ -122,7 +122,7 @@ func withoutProfiles(r *record.Run, profiled int) error {
 	if r.Spec.Role != record.RoleProfile {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("a profile was taken of the target during %d windows; latency is read from the others", profiled))
 	}
-	r.Totals.Classes = nil // they cannot be separated by window
+	r.Totals.Classes = nil // classes cannot be separated by window
 	if err := folder.ReadLatencies(r); err != nil {
 		return err
 	}
@@ -130,14 +130,14 @@ func withoutProfiles(r *record.Run, profiled int) error {
 }
 
 // drive starts the target, loads it, and writes the run's folder. It returns the number of
-// windows with a profile of the target.
+// windows in which a profile of the target was taken.
 func (b *Runner) drive(ctx context.Context, s *environment.Testbed, v scenario.Variant, r *record.Run, dir string) (profiled int, err error) {
 	d, err := b.newDrive(ctx, s, v, r)
 	if err != nil {
 		return 0, err
 	}
 	defer d.close()
-	counters := r.Spec.Role == record.RoleProfile // they slow each context switch of the target
+	counters := r.Spec.Role == record.RoleProfile // counters slow each context switch of the target down
 	notGo := host.ProgramOf(r.Target.PID).NotGo
 	watch, err := probe.Watch(ctx, probe.Options{Debug: d.debug,
 		Processes: usage.Processes{PID: r.Target.PID, Dependencies: s.DependencyPIDs(), Self: os.Getpid(), GeneratorPIDs: d.helpers, Counters: counters, Calls: notGo}})
@@ -147,7 +147,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Testbed, v scenario.V
 	defer watch.Close()
 	describe(ctx, d.debug, watch, &r.Target)
 	if !r.Spec.Diagnostic() && !r.Target.Agent && s.Target != nil {
-		r.Warnings = append(r.Warnings, r.Target.DebugRefused...) // a diagnosis lists them; Doubts has those of a target that runs already
+		r.Warnings = append(r.Warnings, r.Target.DebugRefused...) // a diagnosis lists them, and Doubts reports those of a target that the lab did not start
 	}
 	if r.Spec.Change != nil && (s.Target == nil || r.Target.Agent) {
 		restore, err := b.intervene(ctx, d.debug, *r.Spec.Change)
@@ -175,19 +175,19 @@ func (b *Runner) drive(ctx context.Context, s *environment.Testbed, v scenario.V
 	}
 	totals, plan, loadErr := load.Run(loading, d.plan, d.driver, sink, d.deliveries...)
 	if ctx.Err() == nil && errors.Is(context.Cause(loading), errProfiled) {
-		loadErr = nil // the run ends here as planned
+		loadErr = nil // the run ends here, as planned
 	}
 	enough(errUnloaded)
 	usedUp := errors.Is(loadErr, load.ErrUsedUp)
 	if usedUp {
-		loadErr = nil // a result, though not one that counts
+		loadErr = nil // an invalid run, but no error
 	}
 	r.Totals, r.Load.Engine = totals, d.driver.Engine()
 	if r.Axis() == record.AxisSessions && b.Generator.Scenario.LoadOf(v).Sessions.PerSession == 0 && !totals.ReceiveOnly() {
-		r.Load.Model = "closed" // without a rate, a program's sessions go on when they have an answer
+		r.Load.Model = "closed" // without a rate, a program's sessions send when they have an answer
 	}
 	if failed := (*load.GeneratorError)(nil); errors.As(loadErr, &failed) {
-		r.Totals.Generator.Failed, loadErr = failed.Error(), nil // likewise
+		r.Totals.Generator.Failed, loadErr = failed.Error(), nil // also an invalid run, but no error
 	}
 	var driverNotes []string
 	if noting, ok := d.driver.(load.Noting); ok {
@@ -204,7 +204,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Testbed, v scenario.V
 	}
 	r.Validate()
 	if g := r.Totals.Generator; r.Spec.Diagnostic() && !g.Limited && g.Failed == "" && r.Invalid != "" {
-		r.Warnings, r.Invalid = append(r.Warnings, r.Invalid), "" // the reason is shown with the findings, not in place of them
+		r.Warnings, r.Invalid = append(r.Warnings, r.Invalid), "" // a diagnosis shows the reason with its findings
 	}
 	if usedUp && r.Invalid == "" {
 		r.Invalid = d.requests.UsedUp(time.Duration(plan.Last-plan.Start), d.plan.Warmup+d.plan.Length)
@@ -220,7 +220,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Testbed, v scenario.V
 	return sink.profiled, errors.Join(loadErr, ended)
 }
 
-// enterView enters what was seen of the target in the measured time.
+// enterView stores what was observed of the target during the measured time.
 func (b *Runner) enterView(r *record.Run, plan *load.Plan, seen *join) {
 	from, to := plan.MeasureFrom(), plan.SendUntil()
 	r.Begin, r.Length = from, plan.Length
@@ -239,14 +239,14 @@ func (b *Runner) enterView(r *record.Run, plan *load.Plan, seen *join) {
 	}
 }
 
-// errProfiled ends the load of a run under profiles. errUnloaded ends the profiles with the load:
-// later profiles would show an idle target.
+// errProfiled ends the load of a run under profiles. errUnloaded ends the taking of profiles with
+// the load: later profiles would show an idle target.
 var (
 	errProfiled = errors.New("the profiles are taken")
 	errUnloaded = errors.New("the load ended before the profiles were taken")
 )
 
-// describe enters a process's properties and the interfaces that it offers.
+// describe stores a process's properties, and which debug interfaces it has.
 func describe(ctx context.Context, debug profiling.Address, watch *probe.Watcher, t *record.Target) {
 	if info := watch.Info(); info != nil {
 		t.Agent, t.Procs, t.Assembly = true, info.Procs, info.Assembly
@@ -263,8 +263,8 @@ func describe(ctx context.Context, debug profiling.Address, watch *probe.Watcher
 	}
 }
 
-// refusals says why a debug address did not give what was expected. The agent is optional: that
-// the address does not have it is no refusal.
+// refusals explains why a debug address did not give what was expected. The agent is optional, so
+// an address without it is no refusal.
 func refusals(agentless, profiles error) (out []string) {
 	if profiles != nil {
 		out = append(out, "the debug address gave no profiles: "+redact.Text(profiles.Error()))
@@ -275,7 +275,7 @@ func refusals(agentless, profiles error) (out []string) {
 	return out
 }
 
-// cutShort explains why a partial run does not count.
+// cutShort explains why a run that was cut short is invalid.
 func cutShort(ctx context.Context, ended error, measured, planned time.Duration) string {
 	why := "the load failed"
 	switch {
@@ -287,15 +287,15 @@ func cutShort(ctx context.Context, ended error, measured, planned time.Duration)
 	return fmt.Sprintf("%s; %v of %v were measured", why, measured, planned)
 }
 
-// join adds what was seen of the target to each window of the client, and writes the window.
+// join adds the readings of the target to each window of the client, and writes the window.
 type join struct {
 	writer   *folder.Writer
 	watch    *probe.Watcher
 	window   func(record.Window)
 	profiled int
-	// profiling reports whether the whole run is under profiles.
+	// profiling is true if the whole run is under profiles.
 	profiling bool
-	peaks     map[string]float64 // maximum of each gauge that the driver reported, over the measured time; nil: it reported none
+	peaks     map[string]float64 // maximum of each gauge that the driver reported in the measured time; nil: it reported none
 }
 
 func (j *join) Window(w record.Window, hists map[string]*hdrhistogram.Histogram) error {
@@ -308,8 +308,8 @@ func (j *join) Window(w record.Window, hists map[string]*hdrhistogram.Histogram)
 	return j.writer.Window(w, hists)
 }
 
-// merge adds the gauges that a job reported to what was seen of the target. A service's gauges come
-// from its agent, which watch has read.
+// merge adds the gauges that a job reported to the readings of the target. The gauges of a
+// service come from its agent and are among the readings already.
 func (j *join) merge(reported, seen *record.Server, phase string) *record.Server {
 	if reported == nil || len(reported.Gauges) == 0 {
 		return seen

@@ -6,8 +6,8 @@ import (
 	"dyno/lab/record"
 )
 
-// The gauges that a job reports are merged with the target's view, and their peaks are those of the
-// measured time.
+// The gauges that a job reports are merged with the target's readings; their peaks are those in
+// the measured time.
 func TestJoinKeepsAJobsGauges(t *testing.T) {
 	report := func(v float64) *record.Server { return &record.Server{Gauges: map[string]float64{"depth": v}} }
 	j := &join{}

@@ -21,15 +21,15 @@ func TestMain(m *testing.M) {
 	experimenttest.Main(m)
 }
 
-// running starts a server of which the agent shows all, as a service that runs already.
+// running starts a server with the agent, as a service that the lab does not start.
 func running(t *testing.T) *scenario.Scenario {
 	t.Helper()
 	quicktest.Skip(t, "loads a process for seconds")
 	return experimenttest.Running(t, "agent")
 }
 
-// runnerOf carries runs of a scenario out one by one; window is called for every window, on the
-// goroutine of the load.
+// runnerOf carries out runs of a scenario one by one; window is called for every window, on the
+// load's goroutine.
 func runnerOf(t *testing.T, sc *scenario.Scenario, window func(record.Window)) (*Runner, *record.Experiment) {
 	t.Helper()
 	variants := sc.Variants

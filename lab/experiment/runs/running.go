@@ -11,9 +11,9 @@ import (
 	"dyno/lab/probe/profiling"
 )
 
-// Doubts says what is doubtful about the processes and debug addresses of targets that already
-// run, before the experiment spends any time. It returns an error if a debug address does not
-// answer.
+// Doubts returns what is doubtful about the processes and debug addresses of targets that the lab
+// does not start. It is called before anything is measured, and returns an error if a debug
+// address does not answer.
 func (b *Runner) Doubts(ctx context.Context) (doubts []string, err error) {
 	seen := map[string]bool{}
 	for _, v := range b.Generator.Programs.Variants {
@@ -26,7 +26,7 @@ func (b *Runner) Doubts(ctx context.Context) (doubts []string, err error) {
 		if t.Debug != "" {
 			debug, err := b.Generator.Programs.Running(t.URL).Expand("target.debug", t.Debug)
 			if err != nil {
-				continue // it needs what is not started yet
+				continue // it contains fields of processes that are not started yet
 			}
 			d := ""
 			if d, agent, err = b.doubtOfDebug(ctx, debug, b.Generator.Scenario.LoadOf(v).URL); err != nil {
@@ -36,14 +36,14 @@ func (b *Runner) Doubts(ctx context.Context) (doubts []string, err error) {
 				doubts = append(doubts, d)
 			}
 		}
-		if d := environment.Doubt(b.Generator.Programs.PID, t.URL); d != "" && (b.Generator.Programs.PID != 0 || !agent) { // an agent shows its process
+		if d := environment.Doubt(b.Generator.Programs.PID, t.URL); d != "" && (b.Generator.Programs.PID != 0 || !agent) { // an agent reports its own process
 			doubts = append(doubts, d)
 		}
 	}
 	return doubts, nil
 }
 
-// doubtOfDebug asks a debug address for what it has, and reports whether that is the agent.
+// doubtOfDebug checks what a debug address serves; agent reports whether it is the agent.
 func (b *Runner) doubtOfDebug(ctx context.Context, debug, loaded string) (doubt string, agent bool, err error) {
 	at, err := b.Generator.Debug(debug, b.Token)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"dyno/lab/scenario"
 )
 
-// A debug address that is not what it should be is named before anything is measured.
+// A debug address that does not serve what it should is reported before anything is measured.
 func TestDoubts(t *testing.T) {
 	serve := func(path string, h http.HandlerFunc) string {
 		mux := http.NewServeMux()

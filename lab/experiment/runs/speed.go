@@ -10,17 +10,19 @@ import (
 )
 
 const (
-	// speedWork is a piece of fixed work, in bytes to hash: about a millisecond.
+	// speedWork is a fixed amount of work, in bytes to hash: about a millisecond.
 	speedWork = 1 << 20
-	// speedTries is the number of repetitions; the fastest counts, so that a preemption does not.
+	// speedTries is the number of repetitions; only the fastest counts, so a preemption does no
+	// harm.
 	speedTries = 5
-	// speedSpread is the largest difference between the slow and the fast tenth of an
-	// experiment's runs, as a share of the median, at which the machine still counts as quiet.
+	// speedSpread bounds how far the fast and the slow tenth of an experiment's runs may differ,
+	// as a share of the median, if the machine counts as quiet.
 	speedSpread = 0.10
 )
 
-// machineSpeed measures how fast the machine does a fixed piece of work now, in MB/s. A host
-// whose other guests share its cores slows down without any counter of this machine showing it.
+// machineSpeed measures how fast the machine currently does a fixed amount of work, in MB/s. If
+// other guests of the host share its cores, the machine slows down, and none of its own counters
+// shows it.
 func machineSpeed() float64 {
 	block := make([]byte, speedWork)
 	best := time.Duration(1 << 62)
@@ -32,7 +34,8 @@ func machineSpeed() float64 {
 	return speedWork / 1e6 / best.Seconds()
 }
 
-// SpeedWarning returns a warning if the machine's speed changed during the experiment; "" if not.
+// SpeedWarning returns a warning if the machine's speed changed during the experiment; empty: it
+// did not.
 func SpeedWarning(runs []*record.Run) string {
 	var speeds []float64
 	for _, r := range runs {

@@ -12,7 +12,7 @@ import (
 	"dyno/parts/quicktest"
 )
 
-// A target that sends its traces when asked to is broken down by stage, in a run of its own.
+// The traces of a target that can send them give the latency by stage, in a run of its own.
 func TestTracesArriveAsStages(t *testing.T) {
 	quicktest.Skip(t, "builds a service and loads it")
 	t.Parallel()
@@ -22,7 +22,7 @@ func TestTracesArriveAsStages(t *testing.T) {
 	}
 	sc.Variants = sc.Variants[len(sc.Variants)-1:]
 	b, exp := runnerOf(t, sc, func(record.Window) {})
-	step := record.RunSpec{Role: record.RoleTraced, Variant: sc.Variants[0].Name, Rate: 500, Length: time.Second} // of which the scenario samples 5%
+	step := record.RunSpec{Role: record.RoleTraced, Variant: sc.Variants[0].Name, Rate: 500, Length: time.Second} // the scenario samples 5% of these
 	r, err := b.Run(t.Context(), step, exp)
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ import (
 	"dyno/lab/tune"
 )
 
-// variant is the start with a candidate's changes.
+// variant returns the start configuration with a candidate's changes.
 func (t *tuning) variant(c tune.Candidate) scenario.Variant {
 	v := t.start
 	v.Name, v.Change, v.Why = c.String(), "", ""
@@ -42,7 +42,7 @@ func (t *tuning) variant(c tune.Candidate) scenario.Variant {
 	return v
 }
 
-// plan finds the candidates, and plans the search over them.
+// plan collects the candidates and plans the search.
 func (t *tuning) plan(ctx context.Context) error {
 	target := t.out.Look.Runs
 	p := tune.Program{Procs: runtime.NumCPU(), RSS: resident(t.out.Look, t.start.Name), Runtime: map[string]string{}, Fixed: t.setByLoad,
@@ -81,10 +81,10 @@ func (t *tuning) plan(ctx context.Context) error {
 	return nil
 }
 
-// meant adds the setting with the most similar name to an error about one that does not exist.
+// meant adds, to an error about an unknown setting, the known one with the most similar name.
 func meant(err error) error {
 	if unknown := (*tune.UnknownError)(nil); errors.As(err, &unknown) {
-		names := strings.Split(strings.ToLower(strings.Join(unknown.Known, " ")), " ") // they are matched without case
+		names := strings.Split(strings.ToLower(strings.Join(unknown.Known, " ")), " ") // compared without regard to case
 		if near, ok := document.Nearest(strings.ToLower(unknown.Name), names); ok {
 			return fmt.Errorf("no setting is called %q; did you mean %s? There are %s", unknown.Name, near, strings.Join(unknown.Known, ", "))
 		}
@@ -92,18 +92,18 @@ func meant(err error) error {
 	return err
 }
 
-// wantsPGO reports whether a build with a profile is tried.
+// wantsPGO reports whether the search tries a build with a profile (PGO).
 func (t *tuning) wantsPGO() bool {
 	return t.out.Build != "" && t.asked(tune.PGO)
 }
 
-// asked reports whether a setting is named, or none is.
+// asked reports whether the user has named a setting, or has named none.
 func (t *tuning) asked(name string) bool {
 	return len(t.settings) == 0 || slices.ContainsFunc(t.settings, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
-// room returns how many of n candidates are measured in a group with the start, so that the time
-// suffices for two rounds.
+// room returns how many of n candidates are measured in a group together with the start, such
+// that the time suffices for two rounds.
 func (t *tuning) room(n int) tune.Room {
 	most := slots
 	switch {
@@ -112,7 +112,7 @@ func (t *tuning) room(n int) tune.Room {
 	case t.alone():
 		most = slotsAlone
 	}
-	const combined = 4 // places for combinations of a few
+	const combined = 4 // room for combinations of a few changes
 	most = min(most, max(n, combined))
 	for most > 1 && 2*t.least(most) > time.Until(t.ends)-t.proof {
 		most--
@@ -120,10 +120,10 @@ func (t *tuning) room(n int) tune.Room {
 	return tune.Room{Slots: most, Least: t.least(most)}
 }
 
-// least returns the shortest useful time of a group of n candidates.
+// least returns the shortest useful time for a group of n candidates.
 func (t *tuning) least(n int) time.Duration {
 	n += 2                       // the start and its control
-	const turn = 2 * time.Second // some work slices, and the pauses between
+	const turn = 2 * time.Second // some work slices and the pauses between them
 	switch {
 	case t.perRun > 0:
 		return time.Duration(n) * t.perRun
@@ -133,17 +133,19 @@ func (t *tuning) least(n int) time.Duration {
 	return max(t.pace.group, time.Duration(n)*(t.starting+turn)) + t.overhead
 }
 
-// alone reports whether only one process can be up.
+// alone reports whether only one process may be up at a time.
 func (t *tuning) alone() bool { return t.base.Scenario.Exclusive || t.base.Scenario.OneAddress() }
 
-// setByLoad reports whether the load's own arguments set a setting, so that others have no effect.
+// setByLoad reports whether the job's own arguments set a setting, so that a candidate's value
+// has no effect.
 func (t *tuning) setByLoad(name string) bool {
 	job := t.base.Scenario.LoadOf(t.start).Job
 	return job != nil && slices.ContainsFunc(job.Args, func(a string) bool { return strings.HasPrefix(a, name+"=") })
 }
 
-// declared enters the settings that the program declares. It runs only a service that reports its
-// assembly with the command for that: any other program might just start.
+// declared adds the settings that the program declares. It asks only a service that reports its
+// assembly: any other program might simply start when it is run with the command that prints
+// them.
 func (t *tuning) declared(ctx context.Context, p *tune.Program, target record.Target) {
 	switch {
 	case target.NotGo:
@@ -170,13 +172,13 @@ func (t *tuning) declared(ctx context.Context, p *tune.Program, target record.Ta
 	p.Values = values
 }
 
-// What a service prints of its settings is bounded in time and size.
+// Limits on the time and the output of a service that prints its settings.
 const (
 	printTime = 10 * time.Second
 	printMost = 4 << 20
 )
 
-// assemblies returns what the program prints for "assemblies --json".
+// assemblies returns what the program prints when run with "assemblies --json".
 func (t *tuning) assemblies(ctx context.Context) ([]byte, error) {
 	target := t.base.Scenario.TargetOf(t.start)
 	program := ""
@@ -216,12 +218,12 @@ func (l *limited) Write(b []byte) (int, error) {
 	return l.w.Write(b)
 }
 
-// profiledBuild bounds a build with a profile, which compiles every package anew: a minute for a
-// service on two free cores.
+// profiledBuild bounds a build with a profile. Such a build compiles every package anew, which
+// takes a minute for a service on two free cores.
 const profiledBuild = 10 * time.Minute
 
-// buildWithProfile builds the target with the profile of the start. That does not count against the
-// budget.
+// buildWithProfile builds the target with the start's CPU profile. The time does not count
+// against the budget.
 func (t *tuning) buildWithProfile(ctx context.Context) bool {
 	began := time.Now()
 	defer func() { t.ends = t.ends.Add(time.Since(began)) }()

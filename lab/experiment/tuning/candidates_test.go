@@ -7,7 +7,7 @@ import (
 	"dyno/lab/tune"
 )
 
-// A setting that does not exist is answered with the one that was probably meant.
+// The error for an unknown setting names the one that was probably meant.
 func TestMeant(t *testing.T) {
 	for name, want := range map[string]string{
 		"gocg":       `no setting is called "gocg"; did you mean gogc? There are GOGC,`,

@@ -31,7 +31,7 @@ func firstLine(s string) string {
 	return s
 }
 
-// sample returns the measurements of a variant in a round of whole runs.
+// sample returns a function that reads a variant's result in a round of whole runs.
 func sample(e *record.Experiment) compare.Sample {
 	if metric := cmp.Or(e.Metric, compare.MetricCapacity); metric != compare.MetricCapacity {
 		return compare.AtEqualRate(e, metric)
@@ -70,7 +70,8 @@ func resident(e *record.Experiment, variant string) int64 {
 	return most
 }
 
-// perRun returns how long a whole run takes, its start included: that under profiles is longer.
+// perRun returns how long a whole run takes, its start included. It leaves out runs under
+// profiles, which take longer.
 func perRun(e *record.Experiment, began time.Time) time.Duration {
 	for i, r := range e.Runs {
 		if i > 0 && r.Spec.Diagnostic() {

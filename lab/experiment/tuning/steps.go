@@ -19,7 +19,7 @@ import (
 	"dyno/lab/workload"
 )
 
-// measureStart measures the start alone, under profiles too.
+// measureStart measures the start configuration alone, and profiles it.
 func (t *tuning) measureStart(ctx context.Context) error {
 	t.base.Progress.Say("measuring " + t.start.Name + ", the start")
 	o := t.options(record.KindCapacity, folderOfStart, max(t.pace.start, time.Duration(startShare*float64(t.base.Budget))), t.start)
@@ -51,8 +51,8 @@ func (t *tuning) measureStart(ctx context.Context) error {
 	return t.keepProfile(exp)
 }
 
-// keepProfile copies the CPU profile of the start into the output folder, so that a user can build
-// with it. It does so only if such a build is tried.
+// keepProfile copies the start's CPU profile into the output folder, so that the user can build
+// with it, if the search tries such a build.
 func (t *tuning) keepProfile(exp *record.Experiment) error {
 	if !t.wantsPGO() {
 		return nil
@@ -81,7 +81,7 @@ func (t *tuning) note(text string) {
 	t.base.Progress.Say(text)
 }
 
-// search measures groups of candidates until the planner ends it or the time is used up.
+// search measures groups of candidates until the planner has no more, or the time is used up.
 func (t *tuning) search(ctx context.Context) error {
 	for {
 		groups := t.planner.Next(time.Until(t.ends) - t.proof)
@@ -91,7 +91,7 @@ func (t *tuning) search(ctx context.Context) error {
 		for _, g := range groups {
 			least, left := t.least(len(g.Candidates)), time.Until(t.ends)-t.proof
 			if t.planner.Slow(least); left < least {
-				break // processes start more slowly than expected
+				break // processes have started more slowly than expected
 			}
 			g.Length = min(max(g.Length, least), left)
 			if err := t.group(ctx, g); err != nil {
@@ -101,7 +101,7 @@ func (t *tuning) search(ctx context.Context) error {
 	}
 }
 
-// group measures a group of candidates and the start in turns.
+// group measures a group of candidates and the start configuration in turns.
 func (t *tuning) group(ctx context.Context, g tune.Group) error {
 	t.groups++
 	variants, names := []scenario.Variant{t.start}, []string{}
@@ -113,7 +113,7 @@ func (t *tuning) group(ctx context.Context, g tune.Group) error {
 	if t.perRun > 0 {
 		o.Samples = max(1, int(g.Length/t.perRun)/(len(variants)+1))
 	} else if t.rate == 0 {
-		o.Scenario.SLO = record.SLO{} // only work slices: the proof is under the SLO
+		o.Scenario.SLO = record.SLO{} // only work slices: the final comparison has the SLO
 	}
 	exp, err := t.execute(ctx, o)
 	if exp == nil || ctx.Err() != nil {

@@ -1,9 +1,9 @@
-// Package tuning carries out a search for better settings: it measures the start configuration,
-// lets groups of the candidates of package tune take turns with it, and compares the start with the
+// Package tuning searches for better settings: it measures the start configuration, measures
+// groups of candidates (package tune) in turns with it, and finally compares the start with the
 // chosen candidate on new data.
 //
-// It is not for choosing (package tune) or for showing the result. Each step is an experiment of
-// package experiment, which owns every process and goroutine.
+// It does not choose candidates (package tune does) and does not show the result. Each step is an
+// experiment of package experiment, which owns every process and goroutine.
 package tuning
 
 import (
@@ -28,61 +28,61 @@ import (
 
 // Options says what to tune, and how.
 type Options struct {
-	Experiment experiment.Options // of each of its experiments; Only and Depth have no effect
+	Experiment experiment.Options // for each of the experiments; Only and Depth have no effect
 	Variant    string             // the start configuration; empty: the scenario's last
 	Settings   []string           // names of the settings to try; none: all that change speed and memory only
 
-	pace pace // zero: usualPace
+	pace pace // the zero pace selects usualPace
 }
 
 // pace is the shortest useful time of each step.
 type pace struct {
-	start   time.Duration // at the start alone
-	profile time.Duration // length of its CPU profile: the compiler needs more samples than a reader
-	group   time.Duration // a start of all processes and about four turns
-	alone   time.Duration // the same where only one process can be up: a turn is then a whole process
+	start   time.Duration // measuring the start alone
+	profile time.Duration // length of the start's CPU profile: a compiler needs more samples than a reader
+	group   time.Duration // a group: starting all processes, and about four turns
+	alone   time.Duration // a group of which only one process can be up: each turn starts a process
 }
 
 var usualPace = pace{start: 20 * time.Second, profile: 8 * time.Second, group: 25 * time.Second, alone: 45 * time.Second}
 
-// ProfileFile is the name of the file with the CPU profile of the start, in the folder that has a
+// ProfileFile is the name of the start's CPU profile in the output folder, which also has a
 // folder for each experiment of the search.
 const ProfileFile = "cpu.pprof"
 
 const (
-	// usualBudget is the time limit without building.
+	// usualBudget is the default time limit, not counting builds.
 	usualBudget = 8 * time.Minute
-	// startShare and proofShare are the parts of the budget for the start alone and for the proof;
-	// the search has the rest.
+	// startShare and proofShare are the shares of the budget for measuring the start alone and
+	// for the final comparison; the search has the rest.
 	startShare, proofShare = 0.1, 0.35
-	// Numbers of candidates in a group, with the start and its control: of processes that are up
-	// together, of those that cannot be, and of whole runs.
+	// Numbers of candidates in a group, in addition to the start and its control: if processes
+	// are up together, if only one can be up, and if the group consists of whole runs.
 	slots, slotsAlone, slotsOfRuns = 7, 3, 5
-	shareOfCapacity                = 0.7 // rate of a comparison by p99
+	shareOfCapacity                = 0.7 // a comparison by p99 is at this share of the capacity
 	folderOfStart, folderOfProof   = "start", "proof"
 )
 
 // tuning is a search in progress.
 type tuning struct {
-	base     experiment.Options // of each of its experiments
+	base     experiment.Options // for each of its experiments
 	settings []string           // names of the settings to try; none: all
 	pace     pace
 	start    scenario.Variant
 	out      tune.Search
 	planner  *tune.Planner
 	ends     time.Time
-	proof    time.Duration // reserved for the proof
-	overhead time.Duration // of an experiment, in addition to its budget
+	proof    time.Duration // time reserved for the final comparison
+	overhead time.Duration // by how much an experiment exceeds its budget
 	starting time.Duration // from the start of a process to its first slice
-	rate     float64       // of a comparison by p99, per second
+	rate     float64       // rate of a comparison by p99, per second
 	profile  string        // CPU profile of the start; empty: none
-	perRun   time.Duration // of jobs and sessions, which are whole runs; 0: slices
+	perRun   time.Duration // length of a whole run, for jobs and sessions; 0: slices are taken
 	clients  int           // concurrency of jobs
 	groups   int
 }
 
-// Run searches, and proves what it chose. If an error ends it, it returns what was found until
-// then.
+// Run searches, and compares its choice with the start. If an error ends it, it returns what was
+// found so far with the error.
 func Run(ctx context.Context, o Options) (*tune.Search, error) {
 	t := &tuning{base: o.Experiment, settings: o.Settings, pace: cmp.Or(o.pace, usualPace)}
 	t.base.Budget = cmp.Or(t.base.Budget, usualBudget)
@@ -123,8 +123,8 @@ func Run(ctx context.Context, o Options) (*tune.Search, error) {
 	return &t.out, err
 }
 
-// startVariant returns the variant that all changes are made to: the one of that name, or the
-// scenario's last.
+// startVariant returns the variant to which the search applies its changes: the one with that
+// name, or the scenario's last.
 func startVariant(sc *scenario.Scenario, name string) (scenario.Variant, error) {
 	v := scenario.Variant{Name: sc.Name}
 	if n := len(sc.Variants); n > 0 {
@@ -145,8 +145,8 @@ func startVariant(sc *scenario.Scenario, name string) (scenario.Variant, error) 
 	return v, nil
 }
 
-// build builds the programs, and runs the feeder's program once for all experiments. That does not
-// count against the budget.
+// build builds the programs, and runs the feeder's program once for all experiments. The time
+// does not count against the budget.
 func (t *tuning) build(ctx context.Context) error {
 	p := &environment.Programs{Scenario: t.base.Scenario, Variants: []scenario.Variant{t.start}, Say: t.base.Progress.Say, Binaries: t.base.Binaries}
 	if err := p.Build(ctx); err != nil {
@@ -178,7 +178,7 @@ func (t *tuning) options(kind, folder string, budget time.Duration, variants ...
 	return o
 }
 
-// firstSlice is a Progress that notes when the first slice was taken.
+// firstSlice is a Progress that stores when the first slice was taken.
 type firstSlice struct {
 	experiment.Progress
 	at time.Time
@@ -191,17 +191,17 @@ func (f *firstSlice) Slice(s record.Slice, left time.Duration) {
 	f.Progress.Slice(s, left)
 }
 
-// execute carries out an experiment, and measures how much longer it takes than its budget.
+// execute carries out an experiment, and measures by how much it exceeds its budget.
 func (t *tuning) execute(ctx context.Context, o experiment.Options) (*record.Experiment, error) {
 	began, first := time.Now(), &firstSlice{Progress: o.Progress}
 	o.Progress = first
 	exp, err := experiment.Execute(ctx, o)
-	if t.base.Scenario.Load.Traits().Axis == workload.AxisRate { // whole runs are planned by their number
+	if t.base.Scenario.Load.Traits().Axis == workload.AxisRate { // whole runs are planned by their number, not by time
 		t.overhead = max(0, time.Since(began)-o.Budget)
 		if first.at.IsZero() {
 			first.at = time.Now()
 		}
-		before := 1 // processes that were up before the first slice
+		before := 1 // processes that were started before the first slice
 		if !t.alone() {
 			before = len(o.Scenario.Variants)
 		}
@@ -213,8 +213,8 @@ func (t *tuning) execute(ctx context.Context, o experiment.Options) (*record.Exp
 	return exp, err
 }
 
-// metric returns the metric to improve. A fixed number of sessions and a limited rate have a fixed
-// work rate, so their metric is another; the work rate of jobs is their capacity.
+// metric returns the metric to improve. With a fixed number of sessions or a limited rate, the
+// work rate is fixed, so the metric is another one. The work rate of jobs is their capacity.
 func (t *tuning) metric() (string, error) {
 	sc, metric := t.base.Scenario, cmp.Or(t.base.Metric, compare.MetricWork)
 	switch {

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { experimenttest.Main(m) }
 
-// said collects what a search reports.
+// said collects the events that a search reports.
 type said struct{ lines []string }
 
 func (s *said) Say(text string)                 { s.lines = append(s.lines, text) }
@@ -30,7 +30,7 @@ func (*said) Window(record.Window)              {}
 func (*said) Done(*record.Run)                  {}
 func (*said) Slice(record.Slice, time.Duration) {}
 
-// A candidate's variant has its changes after the start's own, which stays as it was.
+// A candidate's variant has its changes after the start's own settings, which do not change.
 func TestVariant(t *testing.T) {
 	x := &tuning{start: scenario.Variant{Name: "tuned", Args: []string{"--assembly", "tuned"}, Env: map[string]string{"A": "b"}}, profile: "/tmp/cpu.pprof"}
 	v := x.variant(tune.Candidate{{Kind: tune.Setting, Name: "workers", Value: "8"}, {Kind: tune.Runtime, Name: "GOGC", Value: "200"}, {Kind: tune.PGO, Name: tune.PGO}})
@@ -64,7 +64,7 @@ func TestMetric(t *testing.T) {
 	}
 }
 
-// What cannot be tuned is refused before anything starts, and nothing is written.
+// What cannot be tuned is refused before anything is started or written.
 func TestRefused(t *testing.T) {
 	for says, sc := range map[string]*scenario.Scenario{
 		"needs target.build":  {Target: scenario.Target{URL: "http://127.0.0.1:1"}},
@@ -86,7 +86,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A setting that the load's arguments set has no other value.
+// A setting that the load's arguments set has no candidates.
 func TestSetByLoad(t *testing.T) {
 	x := &tuning{base: experiment.Options{Scenario: &scenario.Scenario{Load: scenario.Load{Job: &workload.Job{Args: []string{"--set", "fetches=${concurrency}"}}}}}}
 	if !x.setByLoad("fetches") || x.setByLoad("fetch") {
@@ -94,8 +94,9 @@ func TestSetByLoad(t *testing.T) {
 	}
 }
 
-// A whole search over an unmodified program: it looks at the start, measures the changes in groups
-// with it, keeps the profile, leaves nothing running and reports one that cannot start.
+// A whole search over an unmodified program: it measures the start, measures the changes in
+// groups together with the start, keeps the profile, leaves nothing running, and reports a change
+// with which the program cannot start.
 func TestSearch(t *testing.T) {
 	quicktest.Skip(t, "loads processes for a quarter of a minute")
 	binary, err := experimenttest.Build("burn")

@@ -18,8 +18,8 @@ import (
 	"dyno/lab/scenario"
 )
 
-// Arm is a variant in a role that takes turns. The baseline is two arms: itself and its control, a
-// second process of the same program.
+// Arm is a variant in one of the roles that take turns. The baseline has two arms: itself, and
+// its control, which is a second process of the same program.
 type Arm compare.Arm
 
 func (p Arm) String() string {
@@ -32,19 +32,19 @@ func (p Arm) String() string {
 	return p.Variant
 }
 
-// instance is one process of an arm, with its dependencies, warm between its turns. A service that
-// already runs at a URL is an instance as well, but is neither started nor stopped.
+// instance is one process of an arm, with its dependencies; it stays warm between its turns. A
+// service that the lab does not start is an instance as well, but is neither started nor stopped.
 type instance struct {
 	arm      Arm
 	turns    *turns
 	variant  scenario.Variant
 	testbed  *environment.Testbed
-	run      *record.Run        // the part that all slices of the instance share: target, load, SLO
-	requests generator.Requests // named after the instance
-	debug    profiling.Address  // the target's; without a URL, it has none
-	seq      uint64             // number of the next request
+	run      *record.Run        // what all slices of the instance share: target, load, SLO
+	requests generator.Requests // their run name is the instance's
+	debug    profiling.Address  // the target's; without a URL, the target has none
+	seq      uint64             // sequence number of the next request
 	count    int64              // number of requests in a work slice
-	// noSuccess says that every request of the last work slice failed, and how; empty: one succeeded.
+	// noSuccess explains that every request of the last work slice failed; empty: one succeeded.
 	noSuccess string
 	meter     *usage.Meter
 }
@@ -85,7 +85,8 @@ func (s *instance) open(ctx context.Context) error {
 	return nil
 }
 
-// close stops the processes that the instance started, and keeps its driver's note about failures.
+// close stops the processes that the instance started, and keeps its driver's first note on
+// failures.
 func (s *instance) close() {
 	s.testbed.Down()
 	if notes := s.requests.Notes(); len(notes) > 0 {
@@ -93,12 +94,12 @@ func (s *instance) close() {
 	}
 }
 
-// Folder returns the folder of an environment for some turns.
+// Folder returns the folder of a testbed that is used for turns.
 func Folder(exp *record.Experiment, name string) string {
 	return filepath.Join(exp.Dir, "turns", fileName(name))
 }
 
-// fileName turns a user's name into a folder's name.
+// fileName turns a user's name into one that is valid for a folder.
 func fileName(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' {
@@ -108,7 +109,7 @@ func fileName(s string) string {
 	}, s)
 }
 
-// seedOfSlice returns the seed of the arrivals, which all arms of a round have in common.
+// seedOfSlice returns the seed of the arrivals, which all arms of a round share.
 func (t *turns) seedOfSlice(round int) uint64 {
 	return generator.Seed(0, t.scenario.Name+"/"+strconv.FormatUint(t.scenario.Load.Schedule.Seed, 10), round)
 }

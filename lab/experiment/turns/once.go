@@ -7,13 +7,14 @@ import (
 	"dyno/lab/scenario"
 )
 
-// usedUp is an instance whose requests do not last for its next slice.
+// usedUp is the error of an instance that has too few requests left for its next slice.
 type usedUp struct{ instance *instance }
 
 func (u *usedUp) Error() string { return u.instance.arm.String() + " has no requests left" }
 
 // renew ends the rounds of processes whose rows are used up: fresh processes begin with the first
-// row again. If the rows did not last for one whole round, they never would, which is an error.
+// row again. If the rows did not last for a single round, new processes would not help, so that
+// is an error.
 func (t *turns) renew(u *usedUp, rounds int, after time.Duration) error {
 	why := u.instance.requests.UsedUp(after, leastLength)
 	if rounds == 0 {

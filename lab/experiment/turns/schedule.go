@@ -13,59 +13,60 @@ import (
 )
 
 const (
-	// leastStarts is how often processes are started at least: a difference between two
-	// processes of the same program (such as their memory layout) is not a difference of the
-	// program.
+	// leastStarts is the least number of times that processes are started. Two processes of the
+	// same program may differ (in their memory layout, for example), and that is not a difference
+	// between programs.
 	leastStarts = 2
-	// leastRounds is the number of rounds between restarts that give a sample.
+	// leastRounds is the number of rounds that must follow a start for it to give a sample.
 	leastRounds = 5
-	// Between two restarts, processes take turns for startShare times as long as their start took,
-	// so that starts take little of the time, and for leastLength at least. Where the time is too
-	// short for leastStarts, shortShare times as long is enough for a comparison of two sides.
+	// After each start, processes take turns for startShare times as long as the start took, so
+	// that starts take little of the time, and for at least leastLength. If the time is too short
+	// for leastStarts, shortShare times as long is enough for a comparison of two sides.
 	leastLength = 20 * time.Second
 	startShare  = 8
 	shortShare  = 2
-	// mostFailures is the number of failed slices in a row after which an arm is no longer
+	// mostFailures is the number of consecutive failed slices after which an arm is no longer
 	// measured.
 	mostFailures = 3
-	// decidedEvery is the interval of rounds in which decided comparisons still take part; the
-	// others get the time.
+	// decidedEvery is how often, in rounds, arms whose comparisons are decided still take part;
+	// the other arms get the time.
 	decidedEvery = 3
-	// trialShare is the share of the time that SLO slices take.
+	// trialShare is the share of the time that is spent on SLO slices.
 	trialShare = 1.0 / 3
-	// enoughTrials is the number of SLO slices that a variant needs before an experiment with
-	// decided comparisons ends early, and enoughWork the number of its work slices: 4 batches of
-	// 5.
+	// enoughTrials is the number of SLO slices, and enoughWork that of work slices, which each
+	// variant needs before an experiment with decided comparisons may end early. enoughWork is 4
+	// batches of 5.
 	enoughTrials = 16
 	enoughWork   = 20
-	// enoughWidth is the interval's width, over the capacity, at which a search for it ends early.
+	// enoughWidth is the width of the capacity's interval, relative to the capacity, at which a
+	// search may end early.
 	enoughWidth = 0.06
-	// visitWork and visitTrials are the numbers of slices per turn of a variant that is started
+	// visitWork and visitTrials are the numbers of slices in a turn of a variant that is started
 	// for its turn.
 	visitWork   = 6
 	visitTrials = 4
 )
 
-// schedule says what the turns do next, and whether they have ended. It follows from the plan, the
-// slices so far and the dropped arms. It reads no clock and keeps nothing from one round to the
-// next, so a test of it is a table of slices.
+// schedule decides what the turns do next, and whether they have ended. It depends only on the
+// plan, the slices so far and the dropped arms: it reads no clock and keeps no state between
+// rounds, so a test of it is a table of slices.
 type schedule struct {
 	plan     *Plan
 	scenario *scenario.Scenario
 	slices   []record.Slice
-	dropped  map[Arm]string  // with the reason
+	dropped  map[Arm]string  // with the reasons
 	warm     map[Arm]float64 // peak work rate during warm-up, per second
 
 	round         int // number of the newest round
-	restarts      int // those followed by at least leastRounds rounds
+	restarts      int // starts that were followed by enough rounds for a sample
 	work, trials  map[Arm]int
-	spent         map[string]time.Duration // time by kind of slice
-	cpuKnown      bool                     // the target's CPU time can be read
-	undecidedWork [][2]Arm                 // pairs whose work, or what is compared at one rate, is not yet decided
-	undecided     map[[2]Arm]bool          // pairs that are not yet decided
+	spent         map[string]time.Duration // time spent so far, by kind of slice
+	cpuKnown      bool                     // the target's CPU time could be read
+	undecidedWork [][2]Arm                 // comparisons whose work rate, or metric at one rate, is not decided yet
+	undecided     map[[2]Arm]bool          // comparisons that are not decided yet
 }
 
-// newSchedule summarizes the slices so far for the choice of the next ones.
+// newSchedule summarizes the slices so far.
 func newSchedule(p *Plan, sc *scenario.Scenario, all []record.Slice, dropped map[Arm]string, warm map[Arm]float64) *schedule {
 	s := &schedule{plan: p, scenario: sc, slices: all, dropped: dropped, warm: warm,
 		work: map[Arm]int{}, trials: map[Arm]int{}, spent: map[string]time.Duration{}, undecided: map[[2]Arm]bool{}}
@@ -103,8 +104,8 @@ func newSchedule(p *Plan, sc *scenario.Scenario, all []record.Slice, dropped map
 	return s
 }
 
-// took returns the time that a slice took: until the next one of the same processes began, so with
-// the wait for its last answers.
+// took returns the time that a slice took: until the next slice of the same processes began,
+// which includes the wait for its last answers.
 func took(all []record.Slice, i int) time.Duration {
 	if i+1 < len(all) && all[i+1].Generation == all[i].Generation {
 		return time.Duration(all[i+1].Start - all[i].Start)
@@ -112,8 +113,8 @@ func took(all []record.Slice, i int) time.Duration {
 	return all[i].Length
 }
 
-// kind returns the next round's kind of slice: SLO slices get their share of the time, and all of
-// it when every comparison of work is decided.
+// kind returns the kind of slice of the next round: SLO slices get their share of the time, and
+// all of it once the comparisons of work are decided.
 func (s *schedule) kind() string {
 	work, trials := s.spent[record.SliceWork], s.spent[record.SliceSLO]
 	worked := s.plan.Samples == 0 && len(s.plan.Comparisons) > 0 && len(s.undecidedWork) == 0 && !slices.ContainsFunc(s.plan.Arms, s.lacksWork)
@@ -128,7 +129,7 @@ func (s *schedule) kind() string {
 	return record.SliceWork
 }
 
-// visit returns the kinds of the slices of an arm that is started for its turn.
+// visit returns the kinds of the slices in a turn of an arm that is started for its turn.
 func (s *schedule) visit(p Arm) (kinds []string) {
 	switch {
 	case s.plan.Rate > 0:
@@ -142,13 +143,13 @@ func (s *schedule) visit(p Arm) (kinds []string) {
 	return kinds
 }
 
-// capped reports whether the rate has a limit: a target that works as fast as it can would exceed
-// it.
+// capped reports whether the load has a maximum rate, which a target that works as fast as it can
+// would exceed.
 func (s *schedule) capped() bool { return s.scenario.Load.MaxRate > 0 }
 
-// due returns the arms that take part in the next round, by its kind of slice: those that are not
-// decided, and in every decidedEvery-th round, or if all are decided, all. The control shows the
-// noise of work rates; its capacity is not searched.
+// due returns the arms that take part in the next round, given its kind of slice. These are the
+// arms that are not decided; in every decidedEvery-th round, and if all arms are decided, they
+// are all arms. The control only shows the noise of work rates, so its capacity is not searched.
 func (s *schedule) due(kind string) []Arm {
 	all := slices.DeleteFunc(slices.Clone(s.plan.Arms), func(p Arm) bool {
 		return s.dropped[p] != "" || kind == record.SliceSLO && p.Role == record.RoleControl && s.plan.Rate == 0
@@ -163,8 +164,8 @@ func (s *schedule) due(kind string) []Arm {
 	return some
 }
 
-// compared reports whether a comparison of an arm, or of the baseline that it is the control of, is
-// not yet decided.
+// compared reports whether some comparison of an arm is not decided yet; a control counts as its
+// baseline.
 func (s *schedule) compared(p Arm) bool {
 	if p.Role == record.RoleControl {
 		p.Role = record.RoleMeasure
@@ -182,7 +183,8 @@ func (s *schedule) gone(pair [2]Arm) bool {
 	return s.dropped[pair[0]] != "" || s.dropped[pair[1]] != ""
 }
 
-// workDecided reports whether a pair is decided by its work slices, or by those at one rate.
+// workDecided reports whether a comparison is decided by its work slices or, with a fixed rate,
+// by its slices at that rate.
 func (s *schedule) workDecided(pair [2]Arm) bool {
 	if s.gone(pair) || s.capped() && s.plan.Rate == 0 {
 		return true
@@ -193,8 +195,8 @@ func (s *schedule) workDecided(pair [2]Arm) bool {
 	return decided(s.metric()) && (s.metric() != compare.MetricWork || !s.cpuKnown || decided(compare.MetricCPU))
 }
 
-// metric returns the first metric of the pairs: the requested one at one equal rate, or else the
-// work rate.
+// metric returns the metric that decides comparisons first: the requested one at a fixed rate,
+// otherwise the work rate, or CPU if that was requested and is known.
 func (s *schedule) metric() string {
 	switch {
 	case s.plan.Rate > 0:
@@ -205,15 +207,15 @@ func (s *schedule) metric() string {
 	return compare.MetricWork
 }
 
-// capacityDecided reports whether a requested comparison of capacities is decided.
+// capacityDecided reports whether the comparison of capacities is decided, if one was requested.
 func (s *schedule) capacityDecided(pair [2]Arm) bool {
 	if s.plan.Metric != compare.MetricCapacity || s.plan.Rate > 0 || s.gone(pair) {
 		return true
 	}
 	a, _ := capacity.TrialsOf(s.slices, pair[0].Role, pair[0].Variant)
 	b, _ := capacity.TrialsOf(s.slices, pair[1].Role, pair[1].Variant)
-	// Checked after every slice, one comparison in five of a variant with itself would seem
-	// decided at some time.
+	// If this were checked after every slice, one A/A comparison in five would seem decided at
+	// some time.
 	for n := enoughTrials; n <= min(len(a), len(b)); n = n * 3 / 2 {
 		x, y := capacity.FitTrials(a[:n], peak(s.slices, pair[0], s.warm[pair[0]])), capacity.FitTrials(b[:n], peak(s.slices, pair[1], s.warm[pair[1]]))
 		if x.Rate50 <= 0 || y.Rate50 <= 0 {
@@ -227,7 +229,7 @@ func (s *schedule) capacityDecided(pair [2]Arm) bool {
 	return false
 }
 
-// over reports whether the turns have ended before their time is used up.
+// over reports whether the turns may end before their time is used up.
 func (s *schedule) over() bool {
 	short := func(p [2]Arm) bool {
 		return !s.gone(p) && compare.Turns(s.slices, s.metric(), compare.Arm(p[0]), compare.Arm(p[1])).Samples < s.plan.Samples
@@ -245,7 +247,7 @@ func (s *schedule) over() bool {
 	return len(s.undecided) == 0 && !slices.ContainsFunc(s.plan.Arms, func(p Arm) bool { return s.lacksWork(p) || s.lacksTrials(p) })
 }
 
-// running reports whether the target already runs, so that it cannot be restarted.
+// running reports whether the lab does not start the target, and so cannot restart it.
 func (s *schedule) running() bool { return s.scenario.Target.URL != "" }
 
 // lacksWork reports whether an arm has fewer work slices than its figures need.
@@ -253,12 +255,12 @@ func (s *schedule) lacksWork(p Arm) bool {
 	return s.dropped[p] == "" && s.plan.Rate == 0 && !s.capped() && s.work[p] < enoughWork
 }
 
-// lacksTrials reports the same for SLO slices.
+// lacksTrials reports whether an arm has fewer SLO slices than its figures need.
 func (s *schedule) lacksTrials(p Arm) bool {
 	return s.dropped[p] == "" && s.plan.Rate == 0 && s.scenario.Bounded() && p.Role != record.RoleControl && s.trials[p] < enoughTrials
 }
 
-// located reports whether every variant's capacity has a narrow enough interval.
+// located reports whether the interval of every variant's capacity is narrow enough.
 func (s *schedule) located() bool {
 	return !s.scenario.Bounded() || !slices.ContainsFunc(s.plan.Arms, func(p Arm) bool {
 		trials, _ := capacity.TrialsOf(s.slices, p.Role, p.Variant)
@@ -267,8 +269,8 @@ func (s *schedule) located() bool {
 	})
 }
 
-// lasts returns for how long processes take turns after their n-th start, of the time that is left
-// then: a multiple of what the start took.
+// lasts returns how long processes take turns after their n-th start: a multiple of the time that
+// the start took, within the time that is left.
 func (s *schedule) lasts(n int, start, left time.Duration) time.Duration {
 	length := max(leastLength, startShare*start)
 	if half := left / 2; n < leastStarts && s.ofTwo() && half >= shortShare*start {
@@ -280,18 +282,18 @@ func (s *schedule) lasts(n int, start, left time.Duration) time.Duration {
 	return length
 }
 
-// ofTwo reports whether two variants are compared, with the baseline's control as third arm. Their
-// rounds are short, and with one start the comparison would be one of two processes, not of two
-// programs. A short ladder needs the time of a second start for its rounds.
+// ofTwo reports whether two variants are compared; the third arm is the baseline's control. With
+// few arms, rounds are short, so there is time for a second start, without which two processes
+// would be compared instead of two programs. A short ladder needs that time for its rounds.
 func (s *schedule) ofTwo() bool { return len(s.plan.Comparisons) > 0 && len(s.plan.Arms) <= 3 }
 
 // dropsUnstarted reports whether an arm that does not start is dropped. If nothing was measured
-// yet, that is an error of the scenario.
+// before, it is normally an error of the scenario instead.
 func (p *Plan) dropsUnstarted(at Arm) bool {
 	return len(p.Exp.Slices) > 0 || p.DropUnstarted && at != p.Arms[0]
 }
 
-// failing returns why an arm is dropped after the slices so far; empty: it is not.
+// failing returns why an arm must be dropped after the slices so far; empty: it need not.
 func failing(all []record.Slice, p Arm) (why string) {
 	failures := 0
 	for i := range all {
@@ -309,15 +311,15 @@ func failing(all []record.Slice, p Arm) (why string) {
 	return why
 }
 
-// nextRate returns the rate of an arm's next SLO slice, given its work rate during warm-up and a
-// limit (0: none); u is uniform in [0,1).
+// nextRate returns the rate of an arm's next SLO slice. warm is its work rate during warm-up,
+// limit the maximum rate (0: none), and u a random number, uniform in [0,1).
 func nextRate(all []record.Slice, p Arm, warm, limit, u float64) float64 {
 	trials, _ := capacity.TrialsOf(all, p.Role, p.Variant)
 	return capacity.NextRate(trials, peak(all, p, warm), limit, u)
 }
 
-// peak returns an arm's peak work rate: the median of its work slices, or the rate of its
-// warm-up.
+// peak returns an arm's peak work rate: the median of its work slices or, if it has none, the
+// rate of its warm-up.
 func peak(all []record.Slice, p Arm, warm float64) float64 {
 	var rates []float64
 	for i := range all {

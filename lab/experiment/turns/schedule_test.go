@@ -22,7 +22,7 @@ var (
 	control = Arm{record.RoleControl, "a"}
 )
 
-// log makes the slices of an experiment, one after the other.
+// log collects the slices of a simulated experiment, in order.
 type log struct {
 	slices  []record.Slice
 	restart int
@@ -47,7 +47,7 @@ func inOrder(of map[Arm]float64) iter.Seq2[Arm, float64] {
 	}
 }
 
-// work adds rounds in which each arm works at its rate, give or take half a percent.
+// work adds rounds in which each arm works at its rate, plus or minus half a percent.
 func (l log) work(rounds int, perS map[Arm]float64) log {
 	l.slices = slices.Clone(l.slices)
 	for i := range rounds {
@@ -63,7 +63,8 @@ func (l log) work(rounds int, perS map[Arm]float64) log {
 	return l
 }
 
-// trials adds rounds of SLO slices around the rate up to which each arm meets the SLO.
+// trials adds rounds of SLO slices at rates around the highest one at which each arm meets the
+// SLO.
 func (l log) trials(rounds int, most map[Arm]float64) log {
 	l.slices = slices.Clone(l.slices)
 	for i := range rounds {
@@ -89,7 +90,7 @@ func (l log) atOneRate(rounds int, p99 map[Arm]float64) log {
 	return l
 }
 
-// restarted goes on with fresh processes.
+// restarted goes on with new processes.
 func (l log) restarted() log {
 	l.restart = max(l.restart, 1) + 1
 	return l
@@ -105,7 +106,7 @@ func pair() Plan {
 	return Plan{Arms: []Arm{a, b, control}, Comparisons: [][2]Arm{{a, b}}}
 }
 
-// alone looks for the capacity of a.
+// alone searches the capacity of a.
 func alone() Plan { return Plan{Arms: []Arm{a}} }
 
 var (
@@ -157,7 +158,8 @@ func TestOver(t *testing.T) {
 	}
 }
 
-// scheduleOf is the schedule of a plan for a scenario with an SLO; change adapts both, if given.
+// scheduleOf returns the schedule of a plan for a scenario with an SLO; change, unless nil,
+// adapts both.
 func scheduleOf(p Plan, l log, change func(*Plan, *scenario.Scenario), dropped ...Arm) *schedule {
 	sc := bounded()
 	if change != nil {
@@ -189,7 +191,7 @@ func TestKind(t *testing.T) {
 	clear := log{}.work(20, twice)
 	for name, test := range map[string]struct {
 		change func(*Plan, *scenario.Scenario)
-		plan   Plan // without arms: a pair
+		plan   Plan // without arms: compare a with b
 		log    log
 		want   string
 	}{
@@ -238,7 +240,7 @@ func (l log) waitedForStart(d time.Duration) log {
 
 func TestDue(t *testing.T) {
 	three := Plan{Arms: []Arm{a, b, c, control}, Comparisons: [][2]Arm{{a, b}, {a, c}, {b, c}}}
-	undecided := func(rounds int) log { // only of a and b
+	undecided := func(rounds int) log { // only the comparison of a with b
 		return log{}.work(rounds, map[Arm]float64{a: 1000, b: 1000, c: 3000, control: 1000}).spread(b)
 	}
 	for name, test := range map[string]struct {
@@ -267,7 +269,7 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// spread makes the work of an arm vary from batch to batch.
+// spread makes an arm's work vary from batch to batch.
 func (l log) spread(p Arm) log {
 	for i := range l.slices {
 		if s := &l.slices[i]; s.Variant == p.Variant && s.Role == p.Role {
@@ -352,7 +354,8 @@ func TestFailing(t *testing.T) {
 	}
 }
 
-// An arm that does not start is dropped if others were measured, or may be left out.
+// An arm that does not start is dropped if something was measured before, or if the plan permits
+// it.
 func TestSpares(t *testing.T) {
 	for name, test := range map[string]struct {
 		plan Plan
@@ -372,8 +375,8 @@ func TestSpares(t *testing.T) {
 	}
 }
 
-// Rows that are used up restart the processes, unless they do not last for one round; that they
-// last for too few is one warning.
+// Rows that are used up restart the processes, unless they do not last for one round. If they
+// last for too few rounds, there is a single warning.
 func TestRenew(t *testing.T) {
 	warned := 0
 	programs := &environment.Programs{Say: func(string) { warned++ }}
@@ -394,8 +397,8 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// The next rate is the plan's, or one near the peak work rate: that of the work slices that count,
-// or of the warm-up.
+// The next rate is the plan's, or one near the peak work rate, which comes from the valid work
+// slices or from the warm-up.
 func TestPeak(t *testing.T) {
 	l := log{}.work(5, twice)
 	l.slices = append(l.slices, record.Slice{Kind: record.SliceWork, Role: a.Role, Variant: a.Variant, Length: time.Second, Served: 9, Invalid: "it ended"})

@@ -23,23 +23,24 @@ import (
 )
 
 const (
-	// sliceLead is the least time in which connections are made before a slice; each connection
-	// adds connectTime, or handshakeTime with TLS.
+	// sliceLead is the least time for making connections before a slice. Each connection adds
+	// connectTime or, with TLS, handshakeTime.
 	sliceLead     = 20 * time.Millisecond
 	connectTime   = 200 * time.Microsecond
 	handshakeTime = 4 * time.Millisecond
 	// workLength is the intended length of a work slice: long enough that its beginning and end
-	// do not matter, short enough that eight variants have had their turn within 3 s.
+	// hardly matter, short enough that eight variants have their turn within 3 s.
 	workLength = 300 * time.Millisecond
-	// longWork is the limit of a slow target's work slice in which each connection carries two
+	// longWork bounds a work slice of a slow target in which each connection carries two
 	// requests.
 	longWork = 2 * time.Second
-	// workSpare is the limit of a work slice as a multiple of its expected length; firstLimit
-	// bounds the slices from which that length is learnt.
+	// workSpare bounds a work slice as a multiple of its expected length. firstLimit bounds the
+	// slices from which that length is learnt.
 	workSpare  = 8
 	firstLimit = 3 * time.Second
-	// trialLength is the shortest SLO slice: eight windows show a trend. A slice lasts until it
-	// has trialRequests, which a p99 needs, but not beyond trialLimit.
+	// trialLength is the shortest length of an SLO slice: its eight windows suffice to show a
+	// trend. A slice lasts until it has trialRequests, which a p99 needs, but not longer than
+	// trialLimit.
 	trialLength   = 800 * time.Millisecond
 	trialRequests = 250
 	trialLimit    = 30 * time.Second
@@ -49,7 +50,7 @@ const (
 func (s *instance) plan() load.Plan {
 	p := s.turns.gen.Base(s.variant)
 	p.Classes, p.FirstSeq, p.Lead = s.requests.Classes, s.seq, s.lead(p.Connections)
-	p.Drain = min(generator.LongestDrain, p.Timeout) // whatever the SLO allows: the next slice must begin with an empty queue
+	p.Drain = min(generator.LongestDrain, p.Timeout) // independent of the SLO: the next slice must begin with an empty queue
 	return p
 }
 
@@ -62,8 +63,9 @@ func (s *instance) lead(connections int) time.Duration {
 	return min(sliceLead+time.Duration(connections)*each, time.Second)
 }
 
-// runFixed drives a work slice of a number of requests, for no longer than limit. An error ends the
-// experiment; the target's failures are in the slice.
+// runFixed drives a work slice with a given number of requests, for no longer than limit. Only
+// errors of the lab itself are returned and end the experiment; the target's failures are in the
+// slice.
 func (s *instance) runFixed(ctx context.Context, requests int64, limit time.Duration) (record.Slice, error) {
 	p := s.plan()
 	p.Count, p.Connections, p.Length = requests, min(p.Connections, int(requests)), limit
@@ -80,7 +82,7 @@ func (s *instance) runFixed(ctx context.Context, requests int64, limit time.Dura
 	s.account(&out, totals, s.meter.Read().Since(before))
 	out.Start, out.Length = carried.Start, time.Duration(carried.Last-carried.Start)
 	if totals.Unfinished+totals.Undelivered > 0 || carried.Last == 0 {
-		out.Length = max(out.Length, p.Length) // unanswered requests took longer than that
+		out.Length = max(out.Length, p.Length) // unanswered requests took longer than this
 	}
 	s.noSuccess = generator.NoSuccess(totals, s.requests.Notes())
 	if out.Served == 0 {
@@ -92,7 +94,7 @@ func (s *instance) runFixed(ctx context.Context, requests int64, limit time.Dura
 	return out, nil
 }
 
-// trialTime is the length of an SLO slice at a rate.
+// trialTime returns the length of an SLO slice at a rate.
 func trialTime(rate float64) time.Duration {
 	seconds := max(trialLength.Seconds(), trialRequests/rate)
 	length := min(time.Duration(seconds*float64(time.Second)), trialLimit)
@@ -112,8 +114,8 @@ func (s *instance) runAtRate(ctx context.Context, rate float64, round int) (reco
 	}
 	out := s.slice(record.SliceSLO)
 	out.Rate = rate
-	// The meter reads the process: reading its threads ten times a second would cost more than a
-	// slice can spare.
+	// s.meter reads the process's usage, so the watcher need not: reading all threads ten times a
+	// second would cost more than a slice can spare.
 	watch, err := probe.Watch(ctx, probe.Options{Debug: s.debug})
 	if err != nil {
 		return out, fmt.Errorf("watching the target: %w", err)
@@ -152,28 +154,29 @@ func (s *instance) runAtRate(ctx context.Context, rate float64, round int) (reco
 	return out, nil
 }
 
-// byGenerator explains how the load generator, not the target, may have missed an SLO slice;
-// empty: it did not. An SLO that was met was met whatever the generator did, since latency counts
-// from the intended send time.
+// byGenerator explains why the load generator, not the target, may be the reason that an SLO
+// slice missed the SLO; empty: it is not. It is not called for an SLO that was met: latency
+// counts from the intended time, so the generator cannot make it too low.
 func (s *instance) byGenerator(r *record.Run) string {
 	bound := math.Inf(1)
 	for _, ms := range r.SLO.Latency {
 		bound = min(bound, ms)
 	}
-	const share = 0.5 // share of the permitted latency
+	const share = 0.5 // of the permitted latency
 	if lag, late := r.Totals.Lateness(); lag > share*bound {
 		return fmt.Sprintf("%s sent late: p99 %.1f ms", late, lag)
 	}
 	return ""
 }
 
-// slice returns a slice that begins now, until its load has begun.
+// slice returns an empty slice that begins now; the caller corrects its start when the load has
+// begun.
 func (s *instance) slice(kind string) record.Slice {
 	return record.Slice{Start: monotonic.Now(), Kind: kind, Role: s.arm.Role, Variant: s.arm.Variant, Generation: s.run.Spec.Round, Allocs: -1, AllocBytes: -1}
 }
 
-// send carries out a slice's plan and returns the usage at its start, when the connections were
-// up. A failing target is a result; an error is the lab's own.
+// send carries out a slice's plan. It also returns the usage at the plan's start, when the
+// connections had been made. A failing target is a result; an error is the lab's own.
 func (s *instance) send(ctx context.Context, p load.Plan, sink load.Sink, deliveries int) (record.Totals, *load.Plan, usage.Sum, error) {
 	follow, end, err := s.turns.gen.Deliveries(ctx, s.testbed, &s.requests)
 	if err != nil {
@@ -188,7 +191,7 @@ func (s *instance) send(ctx context.Context, p load.Plan, sink load.Sink, delive
 	}
 	before := s.meter.Read()
 	p.Start = monotonic.Now() + int64(p.Lead)
-	if p.Count == 0 { // load.Run rounds up like this, for the windows
+	if p.Count == 0 { // as load.Run does, for the windows
 		p.Start = (p.Start/int64(record.WindowLength) + 1) * int64(record.WindowLength)
 	}
 	read := make(chan usage.Sum, 1)
@@ -201,7 +204,7 @@ func (s *instance) send(ctx context.Context, p load.Plan, sink load.Sink, delive
 	return totals, carried, before, err
 }
 
-// account enters the outcomes of a slice's requests and their cost.
+// account stores the outcomes of a slice's requests and what they cost.
 func (s *instance) account(out *record.Slice, t record.Totals, used usage.Sum) {
 	out.Offered, out.Unfinished, out.Failed = t.Offered, t.Unfinished, t.Failed
 	out.Served = t.Ended - t.Failed
@@ -214,7 +217,7 @@ func (s *instance) account(out *record.Slice, t record.Totals, used usage.Sum) {
 	out.RSS = s.meter.RSS()
 }
 
-// seen keeps the windows of a slice, with the target's view of each.
+// seen keeps the windows of a slice, with the readings of the target for each.
 type seen struct {
 	watch    *probe.Watcher
 	series   []record.Window

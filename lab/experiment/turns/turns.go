@@ -1,9 +1,9 @@
-// Package turns measures variants side by side, in slices of some tenths of a second: how much work
-// each does, and in trials at chosen rates whether it meets the SLO there. The analyses (capacity,
-// compare) say when enough is decided.
+// Package turns measures variants concurrently, in alternating slices of some tenths of a second.
+// Work slices measure how much work each variant does; SLO slices (trials) measure whether it
+// meets the SLO at a chosen rate. The analyses (capacity, compare) say when enough is decided.
 //
-// It is not for whole runs (package runs), nor for judging what the slices mean. Take owns every
-// process and goroutine that it starts; all have ended when it returns.
+// It does not measure whole runs (package runs does), and does not judge what the slices mean.
+// Take owns every process and goroutine that it starts; all have ended when it returns.
 package turns
 
 import (
@@ -27,14 +27,14 @@ import (
 	"dyno/lab/scenario"
 )
 
-// Plan says what to measure in turns, and until when.
+// Plan says what to measure in turns, and for how long.
 type Plan struct {
 	Arms          []Arm
 	Comparisons   [][2]Arm  // pairs to compare; nil: none
-	Ends          time.Time // when the turns must be over
+	Ends          time.Time // the instant at which the turns must be over
 	Rate          float64   // above 0: the rate of every SLO slice, per second
-	Samples       int       // above 0: number of samples of every pair, instead of until it is decided
-	Metric        string    // the metric that decides a pair; empty: the work rate, or p99 at a rate
+	Samples       int       // above 0: number of samples for every pair, which replaces the check whether the pair is decided
+	Metric        string    // the metric that decides a pair; empty: the work rate or, at a fixed rate, p99
 	DropUnstarted bool      // an arm other than the first that never starts is dropped; otherwise that is an error
 
 	Generator *generator.Generator
@@ -45,9 +45,10 @@ type Plan struct {
 	Slice func(s record.Slice, left time.Duration)
 }
 
-// turns measures variants side by side: all processes are started, and a round visits each once, in
-// random order, for a slice of some tenths of a second; after some rounds all are restarted. A
-// disturbance longer than a round disturbs all alike; a shorter one costs a slice.
+// turns measures variants in turns. All processes are started; each round visits each process
+// once, in random order, for a slice of some tenths of a second. After some rounds all processes
+// are restarted. A disturbance that lasts longer than a round affects all variants alike; a
+// shorter one costs a slice.
 type turns struct {
 	plan        Plan
 	exp         *record.Experiment
@@ -55,10 +56,10 @@ type turns struct {
 	gen         *generator.Generator
 	programs    *environment.Programs
 	rng         *rand.Rand
-	dropped     map[Arm]string  // arms that were dropped, with the reason
+	dropped     map[Arm]string  // arms that were dropped, with the reasons
 	warm        map[Arm]float64 // peak work rate during warm-up, per second
-	driverNotes map[Arm]string  // about failures in the slices
-	short       bool            // a warning says that the rows last for too few rounds
+	driverNotes map[Arm]string  // notes on failures in the slices
+	short       bool            // a warning was given that the rows last for too few rounds
 }
 
 const (
@@ -81,7 +82,7 @@ func Take(ctx context.Context, p Plan) (dropped map[Arm]string, err error) {
 		t.scenario.Exclusive = true
 	}
 	defer t.explain()
-	n := 0 // number of the newest start of the processes
+	n := 0 // number of the latest start of the processes
 	for i := range t.exp.Slices {
 		n = max(n, t.exp.Slices[i].Generation)
 	}
@@ -106,8 +107,8 @@ func (t *turns) schedule() *schedule {
 // over reports whether the turns have ended.
 func (t *turns) over() bool { return t.outOfTime() || t.schedule().over() }
 
-// explain adds the drivers' notes about failures to the experiment's warnings. A slice above the
-// capacity may fail for other reasons than those below.
+// explain adds the drivers' notes on failures to the experiment's warnings. A slice above the
+// capacity may fail for another reason than a slice below it.
 func (t *turns) explain() {
 	for _, p := range t.plan.Arms {
 		if note := t.driverNotes[p]; note != "" && p.Role == record.RoleMeasure {
@@ -116,11 +117,11 @@ func (t *turns) explain() {
 	}
 }
 
-// outOfTime reports whether the time is used up. The first slice is taken all the same.
+// outOfTime reports whether the time is used up; even then the first slice is still taken.
 func (t *turns) outOfTime() bool { return !time.Now().Before(t.plan.Ends) && len(t.exp.Slices) > 0 }
 
-// restart starts the processes of every arm, for the n-th time, and gives them turns for a multiple
-// of the time that the start took.
+// restart starts the processes of all arms, for the n-th time, and lets them take turns for a
+// multiple of the time that the start took.
 func (t *turns) restart(ctx context.Context, n int) error {
 	began := time.Now()
 	shared := t.programs.New(Folder(t.exp, fmt.Sprintf("%d-shared", n)), nil)
@@ -181,7 +182,7 @@ func (t *turns) restart(ctx context.Context, n int) error {
 }
 
 // startWarm starts an arm for the n-th time and warms it up. It returns nil if the arm does not
-// start and is dropped for that.
+// start and is dropped.
 func (t *turns) startWarm(ctx context.Context, n int, p Arm, shared *environment.Testbed) (*instance, error) {
 	s, err := t.start(ctx, n, p, shared)
 	if err == nil {
@@ -204,11 +205,11 @@ func (t *turns) startWarm(ctx context.Context, n int, p Arm, shared *environment
 	return nil, nil
 }
 
-// warmUp drives a process until it has worked for a while, and sets the number of requests of its
-// work slices until the next restart.
+// warmUp drives a process until it has worked for a while, and determines the number of requests
+// in its work slices until the next restart.
 func (t *turns) warmUp(ctx context.Context, s *instance) error {
 	if most := t.scenario.Load.MaxRate; most > 0 {
-		t.warm[s.arm] = most // its first slices warm it up
+		t.warm[s.arm] = most // its first slices serve as warm-up
 		return nil
 	}
 	p := s.plan()
@@ -234,8 +235,8 @@ func (t *turns) warmUp(ctx context.Context, s *instance) error {
 		}
 		worked += seen.Length
 		t.warm[s.arm] = seen.PerS()
-		// Each connection carries two requests if that is fast enough, else as many requests as
-		// fit into longWork.
+		// Each connection carries two requests if those take no longer than longWork; otherwise
+		// there are as many requests as fit into longWork.
 		perS := seen.PerS() / units
 		n := max(perS*workLength.Seconds(), min(2*float64(p.Connections), perS*longWork.Seconds()))
 		s.count = max(1, int64(math.Round(n)))
@@ -244,7 +245,8 @@ func (t *turns) warmUp(ctx context.Context, s *instance) error {
 	return nil
 }
 
-// takeRound visits every instance that is due, in random order, for a slice of one kind.
+// takeRound visits every instance that is due, in random order, for one slice each, all of the
+// same kind.
 func (t *turns) takeRound(ctx context.Context, instances []*instance) error {
 	now := t.schedule()
 	kind := now.kind()
@@ -254,7 +256,7 @@ func (t *turns) takeRound(ctx context.Context, instances []*instance) error {
 	defer load.PauseGC()()
 	for _, s := range visited {
 		if t.outOfTime() {
-			return nil // the slices of this round count for the instances that were visited
+			return nil // the slices that this round has taken count
 		}
 		if err := t.take(ctx, s, kind, now.round+1); err != nil {
 			return err
@@ -284,7 +286,7 @@ func (t *turns) take(ctx context.Context, s *instance, kind string, round int) e
 		out, err = s.runAtRate(ctx, rate, round)
 	}
 	if ctx.Err() != nil {
-		return ctx.Err() // half a slice has no result
+		return ctx.Err() // a slice that was cut off has no result
 	}
 	if errors.Is(err, load.ErrUsedUp) {
 		return &usedUp{s}
@@ -305,13 +307,13 @@ func (t *turns) take(ctx context.Context, s *instance, kind string, round int) e
 	return nil
 }
 
-// drop excludes an arm from now on: its slices so far count.
+// drop stops measuring an arm; its slices so far count.
 func (t *turns) drop(p Arm, why string) {
 	t.dropped[p] = why
 	t.warn(fmt.Sprintf("%s is no longer measured: %s", p, why))
 }
 
-// warn reports a warning, which the record keeps.
+// warn reports a warning and adds it to the record.
 func (t *turns) warn(text string) {
 	t.exp.Warnings = append(t.exp.Warnings, text)
 	t.programs.Say(text)
@@ -325,7 +327,7 @@ func (t *turns) rate(p Arm) float64 {
 	return nextRate(t.exp.Slices, p, t.warm[p], t.scenario.MostRate(), t.rng.Float64())
 }
 
-// starting reports that an arm is started for the n-th time, unless it was reported before.
+// starting reports that an arm is being started, but only for the first start.
 func (t *turns) starting(n int, p Arm) {
 	if n == 1 && t.scenario.Target.URL == "" {
 		t.programs.Say("starting " + p.String())

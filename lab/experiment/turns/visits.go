@@ -10,7 +10,7 @@ import (
 	"dyno/lab/record"
 )
 
-// visits gives turns to variants that cannot run side by side, by whole processes: each is
+// visits lets variants that cannot run concurrently take turns as whole processes: each is
 // started, takes some slices and is stopped.
 func (t *turns) visits(ctx context.Context, n int) error {
 	now := t.schedule()

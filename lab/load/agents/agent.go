@@ -15,39 +15,41 @@ import (
 	"dyno/lab/load"
 )
 
-// Agent waits for work and sends its shares of it.
+// Agent waits for a coordinator's orders and sends its share of each load.
 type Agent struct {
 	Network Network
-	Version string // of dyno: a coordinator takes agents of its own version only
-	// Permit is called for each host beyond loopback before it is loaded; nil permits none.
+	Version string // of dyno: a coordinator accepts agents of its own version only
+	// Permit is called for each host other than loopback before load is sent to it; nil permits
+	// none.
 	Permit func(host string) error
-	Say    func(text string) // reports events as text; nil: nothing does
+	Say    func(text string) // reports events as text; nil: events are not reported
 	Clock  func() int64      // nil: monotonic.Now; tests simulate another machine
 
 	hello   hello
-	mu      sync.Mutex // guards what follows
-	claimed string     // the coordinator
-	heard   time.Time  // when its last order came
-	works   []*work    // the latest last
-	arrives *arrival   // a load of which parts are missing
-	drive   *share     // nil: it waits
-	builds  bool       // it makes a driver, and hears no order meanwhile
+	mu      sync.Mutex // guards the fields below
+	claimed string     // ID of the coordinator that it works for; empty: none
+	heard   time.Time  // when the coordinator's last order came
+	works   []*work    // loads that it has, the latest last
+	arrives *arrival   // a load that has not arrived in full
+	drive   *share     // nil: no drive is in progress
+	builds  bool       // it is making a driver, during which it handles no orders
 	driving sync.WaitGroup
 }
 
-// arrival is a packed load that arrives in parts.
+// arrival is a packed load that is arriving in parts.
 type arrival struct {
 	key  string
 	data []byte
 }
 
-// Bounds of what an agent keeps: as many loads as the variants of a ladder have.
+// Limits of the loads that an agent keeps: enough for the variants of a ladder.
 const (
 	mostWorks = 32
-	mostBytes = 256 << 20 // together; the latest is kept whatever it takes
+	mostBytes = 256 << 20 // of all loads together; the latest is kept whatever its size
 )
 
-// Serve says hello and carries out orders until ctx is done. A drive in progress is then stopped.
+// Serve announces the agent and carries out orders until ctx is done, which also stops a drive in
+// progress.
 func (a *Agent) Serve(ctx context.Context) error {
 	host, _ := os.Hostname()
 	a.hello = hello{ID: newID(), Name: fmt.Sprintf("%s/%d", host, os.Getpid()), Version: a.Version, Machine: Machine(), PID: os.Getpid()}
@@ -88,7 +90,7 @@ func (a *Agent) Serve(ctx context.Context) error {
 	}
 }
 
-// greet says hello. What cannot be sent now is sent at the next beat.
+// greet publishes a hello. If that fails now, the next beat tries again.
 func (a *Agent) greet(gone bool) {
 	a.mu.Lock()
 	h := a.hello
@@ -97,7 +99,7 @@ func (a *Agent) greet(gone bool) {
 	a.Network.Publish(helloSubject, encode(h))
 }
 
-// watch releases an agent whose coordinator is silent.
+// watch releases the agent if its coordinator has been silent too long.
 func (a *Agent) watch() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -107,7 +109,7 @@ func (a *Agent) watch() {
 	}
 }
 
-// release stops what the agent does for its coordinator; mu is held.
+// release stops what the agent does for its coordinator. The caller holds mu.
 func (a *Agent) release() {
 	if a.drive != nil {
 		a.drive.stop(errors.New("the coordinator has left"))
@@ -115,7 +117,7 @@ func (a *Agent) release() {
 	a.claimed, a.works, a.arrives = "", nil, nil
 }
 
-// obey carries out an order.
+// obey carries out an order and returns the answer.
 func (a *Agent) obey(ctx context.Context, message []byte) []byte {
 	out, err := a.carryOut(ctx, message)
 	if err != nil {
@@ -167,8 +169,9 @@ func (a *Agent) workOf(key string) *work {
 	return nil
 }
 
-// takePart takes a part of a packed load, in order; after the last one its driver is made. mu is
-// held, except while the driver is made, so that the agent still says hello.
+// takePart appends a part of a packed load; parts come in order. After the last part it makes the
+// load's driver. The caller holds mu, which takePart releases while it makes the driver, so that
+// the agent can still announce itself.
 func (a *Agent) takePart(p *part) error {
 	if err := p.check(); err != nil {
 		return err
@@ -191,7 +194,7 @@ func (a *Agent) takePart(p *part) error {
 	a.mu.Unlock()
 	made, err := makeWork(p.Key, in.data, a.permitted, a.redirected)
 	a.mu.Lock()
-	a.builds, a.heard = false, time.Now() // orders that came meanwhile follow
+	a.builds, a.heard = false, time.Now() // orders that came meanwhile are handled next
 	if err != nil {
 		return err
 	}
@@ -209,7 +212,7 @@ func (a *Agent) bytes() (n int) {
 	return n
 }
 
-// permitted returns an error if load may not be sent to a host from here.
+// permitted returns an error if this agent may not send load to a host.
 func (a *Agent) permitted(host string) error {
 	switch {
 	case load.Loopback(host):
@@ -220,7 +223,7 @@ func (a *Agent) permitted(host string) error {
 	return a.Permit(host)
 }
 
-// redirected returns an error if a redirect to another host may not be followed.
+// redirected returns an error if this agent may not follow a redirect to another host.
 func (a *Agent) redirected(origin string) error {
 	u, err := url.Parse(origin)
 	if err != nil {

@@ -33,7 +33,7 @@ import (
 
 const token = "0123456789abcdef0123456789abcdef"
 
-// joins is the environment variable that makes this test's program an agent.
+// joins is the environment variable that makes the test's binary run as an agent.
 const joins = "AGENT_JOINS"
 
 func TestMain(m *testing.M) {
@@ -54,14 +54,14 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// counter is a target that counts how often each number arrives.
+// counter is a target that counts how often each sequence number arrives.
 type counter struct {
 	*httptest.Server
 	mu   sync.Mutex
 	seen map[uint64]int
 }
 
-// newCounter starts a counter, which calls on with the number of different requests so far.
+// newCounter starts a counter, which calls on with the number of distinct requests so far.
 func newCounter(t *testing.T, on ...func(n int)) *counter {
 	c := &counter{seen: map[uint64]int{}}
 	c.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -81,8 +81,8 @@ func newCounter(t *testing.T, on ...func(n int)) *counter {
 	return c
 }
 
-// take returns an error unless n different numbers from first on arrived, each once. It forgets
-// them.
+// take returns an error unless n distinct numbers, beginning with first, arrived once each. It
+// then forgets them.
 func (c *counter) take(n int64, first uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +102,7 @@ func (c *counter) work() *corpus.Spec {
 	return &corpus.Spec{Load: workload.Load{URL: c.URL, Requests: []workload.Request{{Body: workload.Body{Text: "${id}"}}}}}
 }
 
-// windows keeps the sums of what a recording writes.
+// windows sums the windows that a recording writes.
 type windows struct {
 	client  record.Client
 	answers int64
@@ -135,7 +135,7 @@ func listen(t *testing.T) *natsbus.Bus {
 	return bus
 }
 
-// start starts n agents, each a process.
+// start starts n agents, each in its own process.
 func start(t *testing.T, bus *natsbus.Bus, n int) (processes []*exec.Cmd) {
 	t.Helper()
 	for range n {
@@ -173,7 +173,7 @@ func driverOf(t *testing.T, g *agents.Group, s *corpus.Spec) load.Driver {
 	return d
 }
 
-// plan is patient: no request fails on a busy machine.
+// plan has long timeouts, so that no request fails on a busy machine.
 func plan(spec load.ScheduleSpec) load.Plan {
 	p := load.Plan{Connections: 12, Length: spec.Length, Drain: time.Minute, Timeout: time.Minute}
 	p.Follow(spec)
@@ -188,7 +188,8 @@ func arrivalsOf(s load.ScheduleSpec) (n int64) {
 	return n
 }
 
-// Three processes send each request of one schedule once, and their windows are one recording.
+// Three processes together send each request of one schedule once, and their windows form one
+// recording.
 func TestThreeProcesses(t *testing.T) {
 	bus, target := listen(t), newCounter(t)
 	start(t, bus, 3)
@@ -226,7 +227,8 @@ func TestThreeProcesses(t *testing.T) {
 		t.Errorf("the plan as carried out is %+v", done)
 	}
 
-	// A work slice: a number of requests in the closed model, after those before.
+	// A work slice: a given number of requests in the closed model, whose numbers follow those
+	// before.
 	first := done.NextSeq
 	totals, done, err = load.Run(t.Context(), load.Plan{Connections: 4, Count: 50, FirstSeq: first, Length: time.Minute, Drain: time.Minute, Timeout: time.Minute}, d, &windows{})
 	if err != nil || totals.Completed != 50 || done.NextSeq < first+50 {
@@ -249,8 +251,8 @@ func TestThreeProcesses(t *testing.T) {
 	}
 }
 
-// An agent that is killed ends the load with its name. The others stop, and serve the next load
-// with one that took its place.
+// If an agent is killed, the load ends with an error that names it. The other agents stop, and
+// carry out the next load together with an agent that replaces the lost one.
 func TestKilledAgent(t *testing.T) {
 	bus := listen(t)
 	processes := start(t, bus, 3)
@@ -279,7 +281,7 @@ func TestKilledAgent(t *testing.T) {
 	}
 }
 
-// An interrupted load ends in order: what was sent until then counts.
+// An interrupted load ends in order: the requests sent until then count.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	bus, target := listen(t), newCounter(t, func(n int) {
@@ -317,7 +319,8 @@ func serve(t *testing.T, bus *natsbus.Bus, a *agents.Agent) {
 	})
 }
 
-// An agent's clock that runs ahead by hours, and not by whole windows, shows in its offset alone.
+// If an agent's clock is ahead by hours and not by whole windows, only the recorded offset shows
+// it.
 func TestForeignClock(t *testing.T) {
 	const ahead = int64(3*time.Hour + 12345678)
 	bus, target := listen(t), newCounter(t)
@@ -373,7 +376,7 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("an agent of another version: %v, %q", err, text)
 	}
 
-	// A host that the agent may not load, and loads that cannot be split.
+	// A host that the agent may not load, and loads that cannot be split, are refused.
 	serve(t, bus, &agents.Agent{Version: "v1"})
 	g := gather(t, bus, 1)
 	away := newCounter(t).work()

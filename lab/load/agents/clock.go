@@ -8,15 +8,15 @@ import (
 	"dyno/agent/monotonic"
 )
 
-// trips is the number of round trips from which an offset is estimated.
+// trips is the number of round trips from which a clock's offset is estimated.
 const trips = 8
 
-// offset is by how much another clock is ahead, in ns. The true value is within error of it, if
-// neither way of the round trip took longer than the whole.
+// offset says by how many ns another clock is ahead of this one. The true value is within error
+// of ahead, since neither way of a round trip takes longer than the whole trip.
 type offset struct{ ahead, error int64 }
 
-// offsetOf computes an offset from a round trip, as NTP does (RFC 5905, section 8): sent and back
-// are on this clock.
+// offsetOf computes an offset from a round trip, as NTP does (RFC 5905, section 8). This clock
+// read sent when the request left and back when the answer arrived.
 func offsetOf(sent int64, there times, back int64) offset {
 	return offset{
 		ahead: ((there.Received - sent) + (there.Answered - back)) / 2,
@@ -24,7 +24,7 @@ func offsetOf(sent int64, there times, back int64) offset {
 	}
 }
 
-// readClock estimates the offset of an agent's clock from the fastest of some round trips.
+// readClock estimates the offset of an agent's clock from the fastest of several round trips.
 func readClock(ctx context.Context, net Network, agent string) (best offset, err error) {
 	ctx, cancel := context.WithTimeout(ctx, asking)
 	defer cancel()

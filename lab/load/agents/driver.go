@@ -20,26 +20,26 @@ import (
 )
 
 const (
-	// partSize is the size of a part of the work, so that its message stays below 1 MiB, which NATS
-	// takes by default.
+	// partSize is the size of a part of the packed load: its message stays below 1 MiB, the
+	// default limit of NATS.
 	partSize = 512 << 10
-	// uploading bounds the time in which an agent receives the work.
+	// uploading bounds the time in which an agent must receive the load.
 	uploading = time.Minute
-	// margin is the least time between the order to begin and the start, in addition to the time that
-	// connections take.
+	// margin is the least time between the order to begin and the start, in addition to the
+	// plan's time for making connections.
 	margin = 50 * time.Millisecond
-	// stopping bounds the wait for the last reports of agents that were stopped.
+	// stopping bounds the wait for the last report of an agent that was stopped.
 	stopping = 5 * time.Second
 )
 
-// driver is a load.Driver that agents carry out together.
+// driver is a load.Driver that splits its plan between agents.
 type driver struct {
 	group *Group
-	hosts []string // that are loaded
-	steps bool     // a request has several
+	hosts []string // that the load goes to
+	steps bool     // a request has several steps
 	key   string
 	data  []byte // the packed load
-	local string // the engine that this process would use
+	local string // the engine that this process would use for the load
 
 	mu       sync.Mutex
 	notes    map[string][]string // by agent; guarded by mu
@@ -52,13 +52,14 @@ var (
 	_ load.Negotiating = (*driver)(nil)
 )
 
-// Driver makes a driver of a load, and sends the load to the agents, which may refuse it.
+// Driver makes a load's driver, and sends the load to the agents. If one refuses it, that is an
+// error.
 func (g *Group) Driver(s *corpus.Spec) (load.Driver, error) {
 	data, err := pack(s)
 	if err != nil {
 		return nil, err
 	}
-	local, _, err := engine.New(s) // it checks the load
+	local, _, err := engine.New(s) // checks the load, too
 	if err != nil {
 		return nil, err
 	}
@@ -72,13 +73,13 @@ func (g *Group) Driver(s *corpus.Spec) (load.Driver, error) {
 	if refused := refusal(""); errors.As(err, &refused) {
 		return nil, err
 	}
-	return d, nil // an agent that cannot be reached fails the drive, if it still cannot be reached then
+	return d, nil // an agent that cannot be reached now fails the drive, unless it can be reached then
 }
 
 // Engine names the driver.
 func (d *driver) Engine() string { return fmt.Sprintf("%d agents, %s", d.group.o.Expect, d.local) }
 
-// Notes returns what the agents' drivers say about failures, each after the agent's name.
+// Notes returns the notes of the agents' drivers, each preceded by the agent's name.
 func (d *driver) Notes() (out []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -90,21 +91,22 @@ func (d *driver) Notes() (out []string) {
 	return out
 }
 
-// Protocol returns what an agent negotiated with the target; see load.Negotiating.
+// Protocol returns the protocol that an agent negotiated with the target; see load.Negotiating.
 func (d *driver) Protocol() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.protocol
 }
 
-// keepNotes keeps what an agent's last report says about its driver.
+// keepNotes stores the notes and the protocol from an agent's last report.
 func (d *driver) keepNotes(r *receiver) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.notes[r.member.String()], d.protocol = r.notes, cmp.Or(r.protocol, d.protocol)
 }
 
-// each calls f for all members concurrently, and returns the first error in their order.
+// each calls f for all members concurrently, and returns the error of the first member that has
+// one.
 func each(members []*member, f func(i int, m *member) error) error {
 	errs := make([]error, len(members))
 	var all sync.WaitGroup
@@ -124,7 +126,7 @@ func each(members []*member, f func(i int, m *member) error) error {
 	return nil
 }
 
-// upload sends an agent the work, unless it has it.
+// upload sends the packed load to an agent, unless the agent has it.
 func (d *driver) upload(ctx context.Context, m *member) error {
 	ctx, cancel := context.WithTimeout(ctx, uploading)
 	defer cancel()
@@ -148,7 +150,7 @@ func (d *driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) er
 	if err != nil {
 		return failed(ctx, err)
 	}
-	n := min(len(members), max(p.Connections, 1)) // each has a connection, and a request to make
+	n := min(len(members), max(p.Connections, 1)) // each agent needs a connection, and a request to send
 	if p.Count > 0 {
 		n = int(min(int64(n), p.Count))
 	}
@@ -185,12 +187,12 @@ func (d *driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) er
 		return err
 	})
 	if ctx.Err() != nil {
-		return nil // the totals so far count, as those of any driver that is stopped
+		return nil // the totals so far count, as they do for any driver that is stopped
 	}
 	return failed(ctx, err)
 }
 
-// failed makes an error that of the load generator, unless ctx is done.
+// failed marks an error as a failure of the load generator, unless ctx is done.
 func failed(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -198,7 +200,7 @@ func failed(ctx context.Context, err error) error {
 	return &load.GeneratorError{Err: err}
 }
 
-// startOf returns the start of the window at which all agents can begin.
+// startOf returns the start of the first window at which all agents can begin.
 func startOf(p *load.Plan, parts []*receiver) int64 {
 	uncertain := int64(0)
 	for _, r := range parts {
@@ -209,7 +211,7 @@ func startOf(p *load.Plan, parts []*receiver) int64 {
 	return (max(soonest, p.Start) + window - 1) / window * window
 }
 
-// order returns the order of the i-th of n agents.
+// order returns the order to begin for the i-th of n agents.
 func (d *driver) order(p *load.Plan, drive string, i, n int, clock offset) *begin {
 	b := &begin{Drive: drive, Work: d.key, Index: i, Of: n, Start: p.Start + clock.ahead, Offset: clock.ahead,
 		Connections: (p.Connections - i + n - 1) / n, Warmup: p.Warmup, Length: p.Length, Drain: p.Drain, Timeout: p.Timeout, Lead: p.Lead,
@@ -221,14 +223,14 @@ func (d *driver) order(p *load.Plan, drive string, i, n int, clock offset) *begi
 	return b
 }
 
-// share has an agent carry out its share, and returns when its last report is in, or when it is
-// lost. When ctx is done, the agent is stopped.
+// share has an agent carry out its share. It returns when the agent's last report has arrived or
+// the agent is lost. When ctx is done it stops the agent.
 func (d *driver) share(ctx context.Context, p *load.Plan, r *receiver, b *begin) error {
 	if _, err := d.group.ask(ctx, r.member.ID, order{Begin: b}); err != nil {
 		if ctx.Err() == nil {
 			return err
 		}
-		d.group.ask(context.WithoutCancel(ctx), r.member.ID, order{Stop: b.Drive}) // it may have begun
+		d.group.ask(context.WithoutCancel(ctx), r.member.ID, order{Stop: b.Drive}) // the agent may have begun
 		return nil
 	}
 	late := time.NewTimer(time.Duration(p.DrainUntil()-monotonic.Now()) + silence)
@@ -250,5 +252,5 @@ func (d *driver) share(ctx context.Context, p *load.Plan, r *receiver, b *begin)
 	case <-r.member.lost:
 	case <-late.C:
 	}
-	return nil // another one's error, or none, is the reason
+	return nil // another agent's error, or the end of ctx, is the reason
 }

@@ -8,41 +8,41 @@ import (
 	"time"
 )
 
-// Options say which agents a coordinator wants.
+// Options says which agents a coordinator expects.
 type Options struct {
 	Expect  int    // number of agents
-	Version string // of dyno, which must be the agents' own
+	Version string // of dyno; the agents must have the same
 	Wait    time.Duration
-	Say     func(text string) // reports events as text; nil: nothing does
+	Say     func(text string) // reports events as text; nil: events are not reported
 }
 
-// Group is a coordinator with its agents. Another that joins takes the place of a lost one.
+// Group is a coordinator with its agents. If an agent is lost, another that joins replaces it.
 type Group struct {
 	net Network
 	o   Options
 	id  string
 
 	mu      sync.Mutex
-	members []*member        // by place; nil: free
+	members []*member        // by place; nil: the place is free
 	waiting map[string]hello // agents that work for no coordinator, by ID
-	foreign string           // why an agent cannot be taken; empty: there is none
+	foreign string           // why some agent cannot be accepted; empty: there is no such agent
 
 	end     context.CancelFunc
 	beating sync.WaitGroup
 	unhear  func()
 }
 
-// member is an agent in its place.
+// member is an agent that has a place in the group.
 type member struct {
 	hello
 	place int
 	heard time.Time     // guarded by the group's mu
-	known bool          // it has said that it works for this group; guarded likewise
+	known bool          // its hello has named this group as its coordinator; guarded likewise
 	lost  chan struct{} // closed when it is lost
 	why   error         // set before lost is closed
 }
 
-// String names it in messages.
+// String returns the name that messages use.
 func (m *member) String() string { return fmt.Sprintf("agent %d (%s)", m.place+1, m.Name) }
 
 // Gather waits until the expected agents have joined.
@@ -58,7 +58,7 @@ func Gather(ctx context.Context, net Network, o Options) (*Group, error) {
 	if g.unhear, err = net.Subscribe(helloSubject, g.hear); err != nil {
 		return nil, err
 	}
-	living, end := context.WithCancel(context.WithoutCancel(ctx)) // until Close, so that an interrupted drive can end in order
+	living, end := context.WithCancel(context.WithoutCancel(ctx)) // it ends with Close, not with ctx, so that an interrupted drive can stop its agents
 	g.end = end
 	g.beating.Go(func() { g.beat(living) })
 	if _, err := g.ready(ctx, o.Wait); err != nil {
@@ -77,7 +77,7 @@ func (g *Group) Close() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		_, err := g.ask(ctx, m.ID, order{Release: true})
-		return err // an agent that does not hear it notices the silence
+		return err // an agent that does not receive this notices the coordinator's silence
 	})
 }
 
@@ -92,7 +92,7 @@ func (g *Group) PIDs() (pids []int) {
 	return pids
 }
 
-// present returns the members that are not lost.
+// present returns the members in their places.
 func (g *Group) present() (out []*member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -104,14 +104,14 @@ func (g *Group) present() (out []*member) {
 	return out
 }
 
-// hear takes an agent's hello.
+// hear handles an agent's hello.
 func (g *Group) hear(message []byte) []byte {
 	h, err := decode[hello](message)
 	if err == nil {
 		err = h.check()
 	}
 	if err != nil {
-		return nil // any program can send one, so it is no reason to stop
+		return nil // any program can publish one, so an invalid hello is ignored
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -139,7 +139,7 @@ func (g *Group) hear(message []byte) []byte {
 	return nil
 }
 
-// refuse remembers an agent of another version; mu is held.
+// refuse stores why an agent of another version cannot be accepted. The caller holds mu.
 func (g *Group) refuse(h hello) {
 	first := g.foreign == ""
 	g.foreign = fmt.Sprintf("agent %s runs dyno %s, and this is dyno %s: install the same on both", h.Name, h.Version, g.o.Version)
@@ -148,7 +148,7 @@ func (g *Group) refuse(h hello) {
 	}
 }
 
-// lose frees a member's place; mu is held.
+// lose removes a member, which frees its place. The caller holds mu.
 func (g *Group) lose(m *member, why error) {
 	m.why = why
 	close(m.lost)
@@ -156,7 +156,8 @@ func (g *Group) lose(m *member, why error) {
 	g.o.Say(fmt.Sprintf("%s: %v", m, why))
 }
 
-// beat says that the coordinator is alive, and drops agents that have ended or are silent.
+// beat shows the agents regularly that the coordinator is alive, and drops agents that have ended
+// or are silent.
 func (g *Group) beat(ctx context.Context) {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
@@ -184,7 +185,8 @@ func (g *Group) beat(ctx context.Context) {
 	}
 }
 
-// ready returns the members when every place is taken. It fills free ones for some time.
+// ready returns the members as soon as every place is taken; until then it fills free places, for
+// at most wait.
 func (g *Group) ready(ctx context.Context, wait time.Duration) ([]*member, error) {
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
@@ -220,7 +222,7 @@ func (g *Group) tooFew(n int, wait time.Duration) error {
 	return fmt.Errorf("%d of %d agents have joined within %v: start the others (dyno agent --join ...)", n, g.o.Expect, wait)
 }
 
-// fill gives free places to waiting agents.
+// fill gives the free places to waiting agents.
 func (g *Group) fill(ctx context.Context) {
 	for {
 		g.mu.Lock()
@@ -247,7 +249,7 @@ func (g *Group) fill(ctx context.Context) {
 		if _, err := g.ask(ctx, h.ID, order{Claim: true}); err != nil {
 			g.mu.Lock()
 			if g.members[place] == m {
-				g.members[place] = nil // it may say hello again
+				g.members[place] = nil // its next hello makes it wait for a place again
 			}
 			g.mu.Unlock()
 			continue
@@ -256,7 +258,7 @@ func (g *Group) fill(ctx context.Context) {
 	}
 }
 
-// ask gives an agent an order, and returns its answer.
+// ask sends an order to an agent and returns the agent's answer.
 func (g *Group) ask(ctx context.Context, agent string, o order) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, asking)
 	defer cancel()

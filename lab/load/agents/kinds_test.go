@@ -23,8 +23,8 @@ import (
 	"google.golang.org/grpc/reflection"
 )
 
-// Two processes take the flows of one schedule: each row, number and cookie as one process would,
-// and the totals count flows, the histograms their steps.
+// Two processes split the flows of one schedule. Each row, number and cookie is used as in one
+// process; the totals count flows, and the histograms count their steps.
 func TestFlows(t *testing.T) {
 	var mu sync.Mutex
 	rows, orders, fail := map[string]int{}, map[string]int{}, false
@@ -58,7 +58,7 @@ func TestFlows(t *testing.T) {
 	d := driverOf(t, g, s)
 	spec := load.ScheduleSpec{Kind: workload.Constant, PerSecond: 100, Length: 900 * time.Millisecond}
 	p := plan(spec)
-	p.Connections = 400 // none waits for another
+	p.Connections = 400 // no flow waits for another
 	p.Warmup, p.Length, p.Classes = 300*time.Millisecond, 600*time.Millisecond, []string{"login", "order"}
 	all := arrivalsOf(spec)
 	want := all * 2 / 3 // measured
@@ -74,7 +74,7 @@ func TestFlows(t *testing.T) {
 			t.Errorf("%s was ordered %d times", path, n)
 		}
 	}
-	for _, name := range []string{"ann", "bob", "cid"} { // every third, by turns between the agents
+	for _, name := range []string{"ann", "bob", "cid"} { // the agents take turns, so each name has a third
 		if int64(rows[name]) != all/3 {
 			t.Errorf("%s: %d of %d flows", name, rows[name], all)
 		}
@@ -96,7 +96,7 @@ func TestFlows(t *testing.T) {
 	}
 }
 
-// Two processes make the gRPC calls of one schedule. They do not ask the target how.
+// Two processes split the gRPC calls of one schedule, and do not ask the target for descriptors.
 func TestCalls(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

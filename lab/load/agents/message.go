@@ -17,30 +17,30 @@ import (
 	"dyno/lab/record"
 )
 
-// hello is what an agent says of itself, at every beat.
+// hello announces an agent; the agent publishes one at every beat.
 type hello struct {
 	ID      string `json:"id"`
-	Name    string `json:"name"` // host and process
+	Name    string `json:"name"` // host name and process ID
 	Version string `json:"version"`
 	Machine string `json:"machine"`
 	PID     int    `json:"pid"`
-	Claimed string `json:"claimed,omitempty"` // the coordinator that it works for
-	Gone    bool   `json:"gone,omitempty"`    // it ends
+	Claimed string `json:"claimed,omitempty"` // ID of the coordinator that it works for
+	Gone    bool   `json:"gone,omitempty"`    // the agent is ending
 }
 
-// order is what a coordinator wants of an agent: one of the fields next to From.
+// order is a coordinator's message to an agent: From and one of the other fields.
 type order struct {
 	From    string `json:"from"`
-	Claim   bool   `json:"claim,omitempty"` // work for it
-	Alive   bool   `json:"alive,omitempty"` // it still exists
+	Claim   bool   `json:"claim,omitempty"` // asks the agent to work for this coordinator
+	Alive   bool   `json:"alive,omitempty"` // shows that the coordinator is alive
 	Release bool   `json:"release,omitempty"`
 	Has     string `json:"has,omitempty"` // asks whether the agent has this work
 	Part    *part  `json:"part,omitempty"`
 	Begin   *begin `json:"begin,omitempty"`
-	Stop    string `json:"stop,omitempty"` // a drive
+	Stop    string `json:"stop,omitempty"` // ID of the drive to stop
 }
 
-// answer is what an agent answers to an order, and a coordinator to a report.
+// answer is an agent's answer to an order, or a coordinator's answer to a report.
 type answer struct {
 	Error   string `json:"error,omitempty"`
 	Missing bool   `json:"missing,omitempty"` // the agent does not have the work
@@ -48,13 +48,13 @@ type answer struct {
 
 // part is a piece of a packed load.
 type part struct {
-	Key  string `json:"key"` // the SHA-256 of the whole
+	Key  string `json:"key"` // SHA-256 of the whole load
 	Size int    `json:"size"`
 	At   int    `json:"at"`
 	Data []byte `json:"data"`
 }
 
-// begin is one agent's share of a drive. Instants are on the agent's clock.
+// begin describes one agent's share of a drive. Instants are on the agent's clock.
 type begin struct {
 	Drive       string             `json:"drive"`
 	Work        string             `json:"work"`
@@ -75,8 +75,8 @@ type begin struct {
 	FirstSeq    uint64             `json:"first"`
 }
 
-// report is what an agent sends while it drives: windows, and then an end. Its number counts from
-// 1, so that one which is sent again counts once.
+// report is what an agent sends during a drive: windows, and an end as the last one. Numbers
+// count from 1, so that a report which the agent sends again is counted once.
 type report struct {
 	Number int             `json:"number"`
 	Window json.RawMessage `json:"window,omitempty"` // a line of package windows
@@ -95,7 +95,7 @@ type end struct {
 	Ended      int64 `json:"ended"`
 	Unfinished int64 `json:"unfinished,omitempty"`
 
-	Notes    []string `json:"notes,omitempty"` // of its driver; see load.Noting
+	Notes    []string `json:"notes,omitempty"` // notes of its driver; see load.Noting
 	Protocol string   `json:"protocol,omitempty"`
 }
 
@@ -105,7 +105,7 @@ type times struct {
 	Answered int64 `json:"answered_ns"`
 }
 
-// decode reads a message, which consists of one object with known fields.
+// decode decodes a message, which must be one JSON object without unknown fields.
 func decode[T any](message []byte) (v T, err error) {
 	d := json.NewDecoder(bytes.NewReader(message))
 	d.DisallowUnknownFields()
@@ -118,7 +118,7 @@ func decode[T any](message []byte) (v T, err error) {
 	return v, nil
 }
 
-// encode writes a message; all its types have a JSON form.
+// encode encodes a message; all message types can be encoded.
 func encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -133,8 +133,8 @@ var (
 )
 
 const (
-	longestName = 200 // bytes, also of a note
-	mostKinds   = 20  // of errors
+	longestName = 200 // in bytes; also of a note
+	mostKinds   = 20  // kinds of errors
 	mostNotes   = 20
 )
 
@@ -148,12 +148,12 @@ func (h *hello) check() error {
 	return nil
 }
 
-// plain reports whether a text can be shown.
+// plain reports whether a text can be shown as it is.
 func plain(s string) bool {
 	return s != "" && len(s) <= longestName && strings.ToValidUTF8(s, "") == s && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// shortened returns a text as plain accepts it; empty: there is none.
+// shortened makes a text one that plain accepts; an empty one stays empty.
 func shortened(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -21,7 +21,7 @@ import (
 
 const coordinator, someKey = "00112233445566ff", "00112233445566ff00112233445566ff00112233445566ff00112233445566ff"
 
-// lonely is a network without other processes.
+// lonely is a network on which there is no other process.
 type lonely struct{}
 
 func (lonely) Publish(string, []byte) error { return nil }
@@ -34,7 +34,7 @@ func idle() *Agent {
 	return &Agent{Network: lonely{}, Say: func(string) {}, Clock: monotonic.Now, hello: hello{ID: coordinator}}
 }
 
-// No order makes an agent panic, and one from another coordinator than its own is refused.
+// No order makes an agent panic, and the agent refuses orders from any coordinator but its own.
 func FuzzOrder(f *testing.F) {
 	work, err := pack(&corpus.Spec{Load: workload.Load{URL: "http://127.0.0.1:1"}})
 	if err != nil {
@@ -65,7 +65,7 @@ func FuzzOrder(f *testing.F) {
 	})
 }
 
-// No report makes a coordinator panic, and a malformed one ends the agent's share.
+// No report makes a coordinator panic, and a malformed one ends the agent's share with an error.
 func FuzzReport(f *testing.F) {
 	f.Add([]byte(`{"number":1,"window":{"t_ns":100000000,"phase":"measure","client":{"offered":1}}}`))
 	f.Add([]byte(`{"number":1,"end":{"next":3,"agent":{"name":"a/1","offered":1,"completed":1,"send_lag_us":{"p50":1,"p99":2},"cpu_s":1,"busiest_thread":0.5,"clock_offset_ns":0,"clock_error_ns":0}}}`))
@@ -87,7 +87,7 @@ func FuzzReport(f *testing.F) {
 	})
 }
 
-// taking is a driver that calls a function, and a sink that keeps nothing.
+// taking is a driver that calls a function, and also a sink that discards windows.
 type taking func(*load.Recorder)
 
 func (taking) Engine() string { return "taking" }
@@ -97,7 +97,7 @@ func (f taking) Drive(_ context.Context, _ *load.Plan, rec *load.Recorder) error
 }
 func (taking) Window(record.Window, map[string]*hdrhistogram.Histogram) error { return nil }
 
-// No hello makes a coordinator panic, or keep what cannot be shown.
+// No hello makes a coordinator panic, or makes it keep text that cannot be shown.
 func FuzzHello(f *testing.F) {
 	f.Add(encode(hello{ID: coordinator, Name: "a/1", Version: "v1", Machine: "m", PID: 1}))
 	f.Add(encode(hello{ID: coordinator, Name: "a/1", Version: "v2", Machine: "m", PID: 1}))
@@ -113,7 +113,7 @@ func FuzzHello(f *testing.F) {
 	})
 }
 
-// A work that arrives broken, incomplete or too late is refused with the reason.
+// A load that arrives broken, incomplete or too late is refused, with the reason.
 func TestOrdersInWrongOrder(t *testing.T) {
 	a := idle()
 	say := func(o order) string {
@@ -151,7 +151,8 @@ func TestOrdersInWrongOrder(t *testing.T) {
 	}
 }
 
-// An agent that makes a driver still says hello, and keeps its coordinator, whose orders wait.
+// An agent that is making a driver still announces itself; it keeps its coordinator, whose orders
+// wait.
 func TestHelloWhileBuilding(t *testing.T) {
 	data, err := pack(&corpus.Spec{Load: workload.Load{URL: "http://192.0.2.1:1"}})
 	if err != nil {
@@ -180,7 +181,8 @@ func TestHelloWhileBuilding(t *testing.T) {
 	}
 }
 
-// The true offset is within the error of the estimate, whatever each way of a trip takes.
+// The true offset is within the error of the estimate, however long each way of a round trip
+// takes.
 func TestOffset(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		span := rapid.Int64Range(0, int64(time.Second))
@@ -196,7 +198,7 @@ func TestOffset(t *testing.T) {
 	})
 }
 
-// A report that is sent again counts once, and one that is missing ends the share.
+// A report that is sent again counts once; a missing report ends the share.
 func TestReportsInOrder(t *testing.T) {
 	r := newReceiver(&member{hello: hello{Name: "a/1"}})
 	var entered taking = func(rec *load.Recorder) {
@@ -222,7 +224,7 @@ func TestReportsInOrder(t *testing.T) {
 	}
 }
 
-// A network without agents ends the wait with the reason.
+// If no agent joins, the wait ends with the reason.
 func TestNoAgents(t *testing.T) {
 	_, err := Gather(t.Context(), lonely{}, Options{Expect: 2})
 	if err == nil || !strings.Contains(err.Error(), "0 of 2 agents have joined") {

@@ -10,13 +10,13 @@ import (
 	"dyno/lab/record"
 )
 
-// receiver enters an agent's reports into a recording.
+// receiver adds one agent's reports to a recording.
 type receiver struct {
 	member *member
 	offset offset
 
 	mu     sync.Mutex
-	shard  *load.Shard // nil: the recording takes no more
+	shard  *load.Shard // nil: the recording has ended
 	lines  *windows.Lines
 	number int           // of the last report
 	ended  chan struct{} // closed after the last report, or an error
@@ -30,14 +30,14 @@ func newReceiver(m *member) *receiver {
 	return &receiver{member: m, lines: windows.NewLines(), ended: make(chan struct{})}
 }
 
-// close ends the use of the shard.
+// close ends the use of the shard; later reports are answered with an error.
 func (r *receiver) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.shard = nil
 }
 
-// take takes a report and acknowledges it.
+// take handles a report and acknowledges it.
 func (r *receiver) take(message []byte) []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,7 +64,8 @@ func (r *receiver) over() bool {
 	}
 }
 
-// enter enters a report, unless it was sent again. It reports whether it is the last one.
+// enter adds a report to the recording, unless it was added before; last says that it was the
+// agent's last one.
 func (r *receiver) enter(message []byte) (last bool, err error) {
 	in, err := decode[report](message)
 	switch {

@@ -25,16 +25,16 @@ type share struct {
 	agent *Agent
 	ctx   context.Context
 	stop  context.CancelCauseFunc
-	queue chan report // bounded: a window is 100 ms
+	queue chan report // bounded by mostQueued
 }
 
-// mostQueued bounds the windows that the coordinator has not acknowledged: those of 25 s.
+// mostQueued bounds the windows that the coordinator has not acknowledged yet: 25 s of windows.
 const mostQueued = 250
 
-// shortest is the least time before the start at which a share can still begin.
+// shortest is the least time before the start that a share needs to begin on time.
 const shortest = int64(2 * time.Millisecond)
 
-// begin starts a share; mu is held.
+// begin starts a share. The caller holds mu.
 func (a *Agent) begin(ctx context.Context, b *begin) error {
 	if err := b.check(); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (a *Agent) begin(ctx context.Context, b *begin) error {
 	return nil
 }
 
-// plan returns the part of the schedule that is the agent's, on this process's clock.
+// plan returns the agent's part of the plan, on this process's clock.
 func (s *share) plan() load.Plan {
 	skew := s.agent.Clock() - monotonic.Now() // 0, except in tests
 	p := load.Plan{
@@ -76,7 +76,7 @@ func (s *share) plan() load.Plan {
 	return p
 }
 
-// mod is a modulo n, from 0, also for an a below 0.
+// mod returns a modulo n, which is never negative.
 func mod(a, n int64) int64 { return (a%n + n) % n }
 
 // carryOut sends the share and reports to the coordinator.
@@ -86,7 +86,7 @@ func (s *share) carryOut(w *work) {
 	reporting.Go(s.report)
 	w.shared.Share(s.Index, s.Of)
 	p := s.plan()
-	offset := s.Offset - (s.Start - p.Start) // of this process's clock
+	offset := s.Offset - (s.Start - p.Start) // from this process's clock to the coordinator's
 	totals, done, err := load.Run(s.ctx, p, w.driver, sinkFunc(func(win record.Window, hists map[string]*hdrhistogram.Histogram) error {
 		win.Start -= offset
 		return s.window(win, hists)
@@ -107,14 +107,13 @@ func (s *share) carryOut(w *work) {
 	}
 	select {
 	case s.queue <- report{End: &e}:
-	default: // the coordinator takes nothing any more
+	default: // the coordinator no longer takes reports
 	}
 	close(s.queue)
 	reporting.Wait()
 }
 
-// driverNotes returns what a driver says about failures and the protocol, as much of it as a report
-// takes.
+// driverNotes returns a driver's notes and protocol, shortened to what a report may hold.
 func driverNotes(d load.Driver) (about []string, protocol string) {
 	if n, ok := d.(load.Noting); ok {
 		for _, text := range n.Notes() {
@@ -129,21 +128,22 @@ func driverNotes(d load.Driver) (about []string, protocol string) {
 	return about, protocol
 }
 
-// occurred returns the kinds of errors of which there were some.
+// occurred returns the kinds of errors that occurred.
 func occurred(errors map[string]int64) map[string]int64 {
 	out := maps.Clone(errors)
 	maps.DeleteFunc(out, func(_ string, n int64) bool { return n == 0 })
 	return out
 }
 
-// sinkFunc is a load.Sink.
+// sinkFunc makes a load.Sink of a function.
 type sinkFunc func(record.Window, map[string]*hdrhistogram.Histogram) error
 
 func (f sinkFunc) Window(w record.Window, hists map[string]*hdrhistogram.Histogram) error {
 	return f(w, hists)
 }
 
-// window queues a window for the coordinator. It does not wait: a full queue ends the load.
+// window queues a window for the coordinator. It does not wait: if the queue is full, it returns
+// an error, which ends the load.
 func (s *share) window(w record.Window, hists map[string]*hdrhistogram.Histogram) error {
 	var line bytes.Buffer
 	if err := windows.NewWriter(&line).Window(w, hists); err != nil {
@@ -157,8 +157,8 @@ func (s *share) window(w record.Window, hists map[string]*hdrhistogram.Histogram
 	}
 }
 
-// report sends what is queued, one by one, each until it is acknowledged. After a failure it stops
-// the load and discards the rest.
+// report sends the queued reports one by one, each until it is acknowledged. After a failure it
+// stops the load and discards the rest.
 func (s *share) report() {
 	subject := fmt.Sprintf("%s%s.%d", driveSubject, s.Drive, s.Index)
 	number, failed := 0, false

@@ -17,21 +17,21 @@ import (
 	"dyno/lab/workload"
 )
 
-// Limits of a packed load, in bytes: its rows and bodies take up to 256 MiB each, and are longer in
-// base64.
+// Limits of a packed load, in bytes. Its rows and its bodies take up to 256 MiB each, and base64
+// makes them longer.
 const (
 	mostPacked   = 256 << 20
 	mostUnpacked = 768 << 20
 )
 
-// content is the JSON form of a load. A JSON string holds UTF-8 only, and bodies may be of any
-// encoding: their texts are therefore bytes, which JSON has in base64.
+// content is the JSON form of a load. JSON strings can hold UTF-8 only and bodies may have any
+// encoding, so bodies are kept apart as bytes, which encoding/json writes in base64.
 type content struct {
 	*corpus.Spec
-	Texts [][]byte `json:"texts,omitempty"` // of the bodies of requests, then of steps
+	Texts [][]byte `json:"texts,omitempty"` // bodies of the requests, then of the steps
 }
 
-// bodies returns the bodies of requests, then of steps.
+// bodies returns the bodies of the requests, then of the steps.
 func bodies(l *workload.Load) (out []*workload.Body) {
 	for i := range l.Requests {
 		out = append(out, &l.Requests[i].Body)
@@ -42,7 +42,7 @@ func bodies(l *workload.Load) (out []*workload.Body) {
 	return out
 }
 
-// contentOf returns the content of a load. Other texts than bodies and rows must be UTF-8.
+// contentOf returns the content of a load. All texts other than bodies and rows must be UTF-8.
 func contentOf(s corpus.Spec) (content, error) {
 	s.Rows = s.Rows.Needed(s.Load)
 	s.Load.Requests, s.Load.Steps = slices.Clone(s.Load.Requests), slices.Clone(s.Load.Steps)
@@ -66,7 +66,7 @@ func notUTF8(name string) error {
 	return fmt.Errorf("%s: it is not UTF-8, and agents take other bytes in bodies and rows only; in a URL write them as %%XX", strings.ToValidUTF8(name, "?"))
 }
 
-// spec returns the load.
+// spec puts the texts back into the bodies and returns the load.
 func (c *content) spec() (*corpus.Spec, error) {
 	into := bodies(&c.Spec.Load)
 	if len(c.Texts) != len(into) {
@@ -78,7 +78,7 @@ func (c *content) spec() (*corpus.Spec, error) {
 	return c.Spec, nil
 }
 
-// bounded fails instead of writing more than most bytes.
+// bounded is a writer that fails instead of writing more than most bytes.
 type bounded struct {
 	out     io.Writer
 	most, n int
@@ -91,8 +91,8 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.out.Write(p)
 }
 
-// pack returns a load as bytes, from which each agent builds the same requests. Rows that may be
-// sent once, and answers that something in this process waits for, cannot be shared.
+// pack encodes a load so that each agent builds the same requests from it. It refuses loads that
+// must come from one process: those whose rows are sent once, and those that wait for deliveries.
 func pack(s *corpus.Spec) ([]byte, error) {
 	switch {
 	case s.Load.Once:
@@ -107,7 +107,7 @@ func pack(s *corpus.Spec) ([]byte, error) {
 	var out bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&bounded{out: &out, most: mostPacked}, gzip.BestSpeed) // the level exists
 	e := json.NewEncoder(&bounded{out: z, most: mostUnpacked})
-	e.SetEscapeHTML(false) // it makes < six bytes
+	e.SetEscapeHTML(false) // otherwise each < takes six bytes
 	if err = e.Encode(c); err == nil {
 		err = z.Close()
 	}
@@ -117,7 +117,7 @@ func pack(s *corpus.Spec) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// unpack reads what pack wrote. Making the driver checks it.
+// unpack decodes what pack wrote. The caller's engine.New checks the rest of the load.
 func unpack(b []byte) (*corpus.Spec, error) {
 	z, err := gzip.NewReader(bytes.NewReader(b))
 	if err != nil {
@@ -143,7 +143,7 @@ func unpack(b []byte) (*corpus.Spec, error) {
 	return s, nil
 }
 
-// work is a load that can be sent.
+// work is a load for which an agent has made the driver.
 type work struct {
 	key    string
 	size   int // of the packed load and its requests, in bytes
@@ -151,11 +151,11 @@ type work struct {
 	shared sharing
 }
 
-// sharing is what the processes that share a load take turns at: its requests, or the rows of
-// flows.
+// sharing is implemented by what the processes that share a load take in turn: a corpus's
+// requests, or the rows of flows.
 type sharing interface{ Share(k, n int) }
 
-// makeWork makes the driver of a load that arrived in bytes; permitted is asked for each host.
+// makeWork makes the driver of a packed load; it calls permitted for each of the load's hosts.
 func makeWork(key string, packed []byte, permitted, redirected func(string) error) (*work, error) {
 	s, err := unpack(packed)
 	if err != nil {
@@ -176,7 +176,7 @@ func makeWork(key string, packed []byte, permitted, redirected func(string) erro
 		return nil, err
 	}
 	w := &work{key: key, size: len(packed) + requests.Size(), driver: driver, shared: requests}
-	if d, ok := driver.(sharing); ok { // flows, which keep the rows
+	if d, ok := driver.(sharing); ok { // flows take the rows in turn
 		w.shared = d
 		w.size += s.Rows.Size()
 	}

@@ -44,7 +44,7 @@ func packedOf(t testing.TB, s *corpus.Spec) []byte {
 	return b
 }
 
-// sent is a load as another process reads it.
+// sent returns a load as another process decodes it.
 func sent(t testing.TB, s *corpus.Spec) *corpus.Spec {
 	t.Helper()
 	got, err := unpack(packedOf(t, s))
@@ -54,7 +54,7 @@ func sent(t testing.TB, s *corpus.Spec) *corpus.Spec {
 	return got
 }
 
-// Another process builds the same requests.
+// Another process builds the same requests from a packed load.
 func TestPack(t *testing.T) {
 	s := mix()
 	got := sent(t, s)
@@ -79,7 +79,8 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// Flows are the same in another process, with their rows and patterns; and what is loaded is known.
+// Another process runs the same flows, with their rows and patterns, and knows which hosts they
+// go to.
 func TestPackFlows(t *testing.T) {
 	s := shopping(t)
 	got := sent(t, s)
@@ -98,8 +99,8 @@ func TestPackFlows(t *testing.T) {
 	}
 }
 
-// Bodies and rows that are not UTF-8 arrive byte for byte. Columns that the load does not name stay
-// here, and other texts that are not UTF-8 are refused with their names.
+// Bodies and rows that are not UTF-8 arrive byte for byte. Columns that the load does not name
+// are not sent. Any other text that is not UTF-8 is refused, and the error names it.
 func TestPackBytes(t *testing.T) {
 	rows, err := corpus.ReadCSV(strings.NewReader("gr\xf6\xdfe,password,n\nf\xfcnf,secret,<1>\nelf,hidden,2\n"))
 	if err != nil {
@@ -140,7 +141,7 @@ func TestPackBytes(t *testing.T) {
 	}
 }
 
-// A load that agents would not take is refused before it is sent.
+// A load that agents would refuse is refused before it is sent.
 func TestPackedSize(t *testing.T) {
 	var out bytes.Buffer
 	b := &bounded{out: &out, most: 1 << 20}
@@ -161,7 +162,7 @@ func TestPackedSize(t *testing.T) {
 	}
 }
 
-// An agent counts what a load's rows and headers take.
+// The memory that a load's rows and headers take counts toward an agent's limit.
 func TestWorkSize(t *testing.T) {
 	anywhere := func(string) error { return nil }
 	flow := shopping(t)
@@ -182,7 +183,7 @@ func TestWorkSize(t *testing.T) {
 	}
 }
 
-// The content of a certificate authority's file goes along.
+// The packed load contains the content of the certificate authority's file.
 func TestPackCA(t *testing.T) {
 	s := mix()
 	s.Load.URL, s.CA = "https://127.0.0.1:1/", []byte("no certificate")
@@ -204,7 +205,7 @@ func packed(t testing.TB, text string) []byte {
 	return out.Bytes()
 }
 
-// What an agent could not send, or would need more than its memory for, it refuses.
+// An agent refuses a load that it could not send, or that would take too much memory.
 func TestMakeWorkRefuses(t *testing.T) {
 	anywhere := func(string) error { return nil }
 	for text, want := range map[string]string{
@@ -230,7 +231,7 @@ func TestMakeWorkRefuses(t *testing.T) {
 	}
 }
 
-// The texts make one request each: a mix makes thousands, which takes a fuzzer seconds.
+// Each text makes a single request; a mix makes thousands, which would take the fuzzer seconds.
 func FuzzMakeWork(f *testing.F) {
 	f.Add(`{"load":{"url":"http://h/a","requests":[{"method":"PUT","body":{"copies":2,"array":true},"check":{"status":[200],"json":[{"path":"*.a","equals":[1]}]}}]},"texts":["JHtpZH0="],"run":"r","seed":7}`)
 	f.Add(`{"load":{"kind":"flows","url":"http://h","steps":[{"name":"a","path":"/${row.n}","save":{"t":{"matches":"(.)"}}},{"url":"http://i/${t}"}]},"texts":["",""],"rows":{"columns":["bg=="],"rows":[["MQ=="]]}}`)

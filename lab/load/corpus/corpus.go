@@ -22,23 +22,25 @@ import (
 	"dyno/lab/workload"
 )
 
-// Spec is a load with what its driver needs besides. The same spec gives the same requests, also in
-// another process that receives its JSON form.
+// Spec is a load together with what its driver needs to send it. The same spec gives the same
+// requests, also in another process that receives the spec's JSON form.
 type Spec struct {
-	// Load has the requests with what they leave out, their keys, and whether each row or body is
-	// sent at most once. It has no body in a file: Text holds it. Its texts are templates with ${n},
-	// the index of a body's copy, and those of Placeholders.
+	// Load describes the requests, their defaults, their keys, and whether each row or body is
+	// sent at most once. Its bodies are texts, never names of files. All its texts are templates:
+	// they may hold the placeholders listed at the constant placeholders and, in a body, ${n},
+	// the index of the body's copy.
 	Load   workload.Load       `json:"load"`
-	Bodies map[string][][]byte `json:"bodies,omitempty"` // prebuilt bodies, by the name of their corpus, which are used in turn
-	Rows   *Rows               `json:"rows,omitempty"`   // values of ${row.NAME}; nil: there are none
+	Bodies map[string][][]byte `json:"bodies,omitempty"` // prebuilt bodies by the name of their corpus; requests use them in turn
+	Rows   *Rows               `json:"rows,omitempty"`   // values of ${row.NAME}; nil: the load has no feeder
 	Run    string              `json:"run,omitempty"`    // ${run}: the run's identity in request bodies
 	Seed   uint64              `json:"seed,omitempty"`
-	// CA holds the authorities of Load.TLS, and Descriptors those of Load.GRPC: drivers read no files.
+	// CA holds the authorities of Load.TLS, Descriptors the content of the descriptor set of
+	// Load.GRPC: drivers read no files.
 	CA          []byte `json:"ca,omitempty"`
 	Descriptors []byte `json:"descriptors,omitempty"`
 
-	// What has no JSON form belongs to this process alone.
-	Supply   *Supply                         `json:"-"` // with Load.Once: what was sent already; nil: nothing was
+	// The fields below have no JSON form: they are valid in this process only.
+	Supply   *Supply                         `json:"-"` // with Load.Once: counts what was sent before; nil: nothing was
 	Accepted func(seq uint64, answer []byte) `json:"-"` // see Corpus.Accepted
 	// Permit is called with the scheme, host and port of a redirect to another host; nil permits none.
 	Permit func(origin string) error `json:"-"`
@@ -51,11 +53,12 @@ const (
 	// maxBytes bounds a corpus. A corpus that exceeds the processor's caches costs the generator
 	// more per request; one of this size still leaves the target its memory.
 	maxBytes = 256 << 20
-	// maxHeaders bounds the headers, which a million rows of tokens make long.
+	// maxHeaders bounds the bytes of all headers: with a million rows, each holding a token, they
+	// grow long.
 	maxHeaders = 1 << 30
 )
 
-// Build resolves the spec.
+// Build builds the corpus that a spec describes.
 func Build(s Spec) (*Corpus, error) {
 	requests := s.Load.Requests
 	if len(requests) == 0 {
@@ -116,14 +119,14 @@ func nameOf(r workload.Request, i int) string {
 	return "class " + r.Name
 }
 
-// parsed is a kind of request with its templates parsed.
+// parsed is a class of requests with its templates parsed.
 type parsed struct {
 	workload.Request
 	path     template
 	body     template
 	prebuilt [][]byte // instead of body
 	header   map[string]template
-	fixed    http.Header // nil: some value has a placeholder
+	fixed    http.Header // nil: some value has a placeholder, so that each request has a header of its own
 	used     int         // requests built from it so far
 	rows     int         // rows in each request, if each row is sent once
 }
@@ -133,15 +136,15 @@ type builder struct {
 	rng     *rand.Rand
 	keys    *keySampler
 	classes []*parsed
-	row     int    // of the request, or of the copy, being built
-	copy    int    // of the body being built
-	key     string // of the request being built; empty: not drawn yet
-	nextRow int    // the next row, if each is sent once
-	bytes   int    // of bodies and paths
-	headers int    // bytes of headers
+	row     int    // row of the request, or of the body's copy, that is being built
+	copy    int    // index of the body's copy that is being built
+	key     string // key of the request that is being built; empty: not drawn yet
+	nextRow int    // with Load.Once: the next row that no request has
+	bytes   int    // size so far of all bodies and paths
+	headers int    // size so far of all headers
 }
 
-// parse completes a kind of request with what the load has for all, and parses its templates.
+// parse fills in what a request leaves to the load's defaults, and parses its templates.
 func (b *builder) parse(r workload.Request) (*parsed, error) {
 	l := &b.spec.Load
 	p := &parsed{Request: r, header: map[string]template{}, fixed: http.Header{}, prebuilt: b.spec.Bodies[r.Body.Corpus]}
@@ -226,8 +229,8 @@ func isJSON(header map[string]string) bool {
 	return false
 }
 
-// count returns the number of requests: one per class if nothing varies, all rows and bodies if
-// there are many.
+// count returns the number of requests to build: 1 if all would be equal, otherwise at least
+// most; and no fewer than there are rows or prebuilt bodies.
 func (b *builder) count() int {
 	varies, n := len(b.classes) > 1, 1
 	for _, c := range b.classes {
@@ -284,7 +287,7 @@ func (b *builder) build() (*Corpus, error) {
 	return out, nil
 }
 
-// draw returns an index with a probability that is its share of the total weight.
+// draw returns a random index; the probability of each is its share of the total weight.
 func draw(weights []float64, total float64, rng *rand.Rand) int {
 	if len(weights) == 1 {
 		return 0
@@ -318,7 +321,7 @@ func (b *builder) request(p *parsed, i int) (Request, error) {
 	return r, nil
 }
 
-// body renders the body, or its copies.
+// body renders the body or, if the request asks for copies, all of them.
 func (b *builder) body(p *parsed, ids *[]int) (out []byte) {
 	array := p.Body.Copies > 0 && p.Body.Array
 	for b.copy = range max(p.Body.Copies, 1) {
@@ -358,8 +361,8 @@ func (b *builder) headerOf(p *parsed) (http.Header, error) {
 	return h, nil
 }
 
-// render appends a template with every placeholder filled in but the sequence number, whose
-// offsets go to ids.
+// render appends a template with its placeholders filled in. For the sequence number it appends
+// zeros, which the driver overwrites, and stores their offsets in ids.
 func (b *builder) render(out []byte, t template, ids *[]int) []byte {
 	for _, part := range t {
 		if len(out) > maxBytes { // build refuses it

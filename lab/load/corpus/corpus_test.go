@@ -53,7 +53,7 @@ func TestRowsAreTakenInTurnAndEscaped(t *testing.T) {
 	}
 }
 
-// A row's value is escaped in a path and in a query.
+// A row's value is escaped for the path before the question mark, and for the query after it.
 func TestRowsInPathsAreEscaped(t *testing.T) {
 	rows := &Rows{columns: []string{"a"}, rows: [][]string{{"x y/ü?&=#"}}}
 	c := build(t, Spec{Rows: rows, Load: of(workload.Request{Path: "/p/${row.a}/q?k=${row.a}&l=${row.a}"})})
@@ -130,7 +130,7 @@ func TestZipfShares(t *testing.T) {
 	}
 }
 
-// Random texts have the length that was asked for, and each letter about as often as any other.
+// Random texts have the requested length, and each letter occurs about as often as any other.
 func TestRandomText(t *testing.T) {
 	const n = 62 * 10_000
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -260,7 +260,7 @@ func FuzzTemplate(f *testing.F) {
 	f.Add(`{"id":"${run}-${id}","k":"${key}","$$":"${random:3}"}`)
 	f.Fuzz(func(t *testing.T, s string) {
 		if len(s) > 1000 || strings.Contains(s, "random") {
-			return // a long random text takes long to make, and nothing else
+			return // a long random text takes long to build and tests nothing else
 		}
 		Build(Spec{Load: of(workload.Request{Path: "/", Body: workload.Body{Text: s}})})
 	})
@@ -295,7 +295,7 @@ func first[T any](v T, err error) T {
 	return v
 }
 
-// Several processes that take every n-th request send the same requests as one.
+// Processes that each take every n-th request together send the same requests as one process.
 func TestShare(t *testing.T) {
 	const processes, takes = 3, 40
 	one := &Corpus{Requests: make([]Request, 7)}

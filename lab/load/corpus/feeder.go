@@ -23,7 +23,7 @@ const (
 
 var errTooLong = fmt.Errorf("the file is longer than %d MiB; use a part of it", maxFile>>20)
 
-// bounded fails instead of reading more than left bytes.
+// bounded is a reader that fails once it has read more than left bytes.
 type bounded struct {
 	in   io.Reader
 	left int64
@@ -43,7 +43,7 @@ type Rows struct {
 	rows    [][]string
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (r *Rows) Len() int { return len(r.rows) }
 
 // column finds a column by its name, or by its number from 0.
@@ -57,7 +57,8 @@ func (r *Rows) column(name string) (int, error) {
 	return 0, fmt.Errorf("the feeder has no column %.60q; it has %s", name, strings.Join(r.columns, ", "))
 }
 
-// Value returns the field of a row by its name; rows are taken in turn.
+// Value returns the field of a row in the column with a name; after the last row it begins again
+// with the first.
 func (r *Rows) Value(row int, name string) (value string, ok bool) {
 	column, err := r.column(name)
 	if err != nil {
@@ -66,10 +67,10 @@ func (r *Rows) Value(row int, name string) (value string, ok bool) {
 	return r.value(row, column), true
 }
 
-// value returns a field; rows are used in turn.
+// value returns a field; after the last row it begins again with the first.
 func (r *Rows) value(row, column int) string { return r.rows[row%len(r.rows)][column] }
 
-// ReadCSV reads rows with their names in the first line.
+// ReadCSV reads rows from CSV whose first line names the columns.
 func ReadCSV(in io.Reader) (*Rows, error) {
 	c := csv.NewReader(&bounded{in, maxFile})
 	header, err := c.Read()
@@ -81,7 +82,7 @@ func ReadCSV(in io.Reader) (*Rows, error) {
 	}
 	r := &Rows{columns: header}
 	for {
-		row, err := c.Read() // every row has as many fields as the header, or this fails with the line
+		row, err := c.Read() // fails, naming the line, if the row has more or fewer fields than the header
 		if errors.Is(err, io.EOF) {
 			return r, r.check()
 		}
@@ -94,8 +95,8 @@ func ReadCSV(in io.Reader) (*Rows, error) {
 	}
 }
 
-// ReadNDJSON reads one JSON object per line; the first one names the columns. A string is used as
-// it is, any other value in its JSON form.
+// ReadNDJSON reads one JSON object per line; the first one names the columns. A JSON string
+// becomes the field without its quotes and escapes, any other value becomes its JSON text.
 func ReadNDJSON(in io.Reader) (*Rows, error) {
 	r := &Rows{}
 	err := eachLine(in, func(n int, line []byte) error {

@@ -12,12 +12,12 @@ import (
 	"strings"
 )
 
-// jsonTest is a predicate on one field of an answer, or on the same field of each member of an
+// jsonTest is a condition on one field of an answer, or on the same field of each member of an
 // array.
 type jsonTest struct {
-	path   []string // names to the field; with each, to the array
+	path   []string // names that lead to the field or, with each, to the array
 	each   bool
-	member []string // with each: names from a member to its field
+	member []string // with each: names that lead from a member to its field
 	want   want
 }
 
@@ -41,10 +41,10 @@ func compileTest(path string, equals any, exists bool) (jsonTest, error) {
 	return t, err
 }
 
-// jsonFailures returns the number of units, of those that an answer stands for, that fail some
-// test. A test of each member of an array fails by member: with 20 units an array of 20 in which
-// three members fail has 3 failures, and a member that is missing fails too. Any other failure, and
-// an answer that is not JSON, fails all units.
+// jsonFailures returns how many of the units that an answer stands for fail at least one test. A
+// test of each member of an array fails member by member: with 20 units and an array of 20, three
+// failing members are three failures, and so is each member that is missing. If any other test
+// fails, or if the answer is not JSON, all units fail.
 func jsonFailures(tests []jsonTest, answer []byte, units int) int {
 	var failed members
 	least := units
@@ -71,8 +71,8 @@ func jsonFailures(tests []jsonTest, answer []byte, units int) int {
 	return min(n, units)
 }
 
-// eachMember tests the members of the array and returns their number; ok is false if there is no
-// array.
+// eachMember tests the members of the array and returns their number; ok is false if the answer
+// has no such array.
 func (t *jsonTest) eachMember(s *scanner, failed *members) (n int, ok bool) {
 	if len(t.path) > 0 {
 		array := s.find(t.path)
@@ -94,7 +94,7 @@ func (t *jsonTest) eachMember(s *scanner, failed *members) (n int, ok bool) {
 	return n, s.end()
 }
 
-// members is a set of indexes into an array: the first 1,024 without an allocation.
+// members is a set of indexes into an array; the first 1,024 indexes need no allocation.
 type members struct {
 	first [16]uint64
 	more  []uint64
@@ -122,13 +122,13 @@ func (m *members) count() (n int) {
 	return n
 }
 
-// want is what a field must be.
+// want is the condition that a field must meet: to exist, or to equal a value.
 type want struct {
 	exists bool
-	kind   byte // of the value: n(ull), t(rue), f(alse), 0 (a number), " (a string), [ (a list or mapping)
+	kind   byte // first byte of the value in JSON: n, t, f, 0 (a number), ", or [ (a list or mapping)
 	number float64
 	text   string
-	value  any // of [, as encoding/json decodes it
+	value  any // of kind [: the value as encoding/json decodes it
 }
 
 func newWant(equals any, exists bool) (want, error) {
@@ -156,7 +156,7 @@ func newWant(equals any, exists bool) (want, error) {
 	return w, nil
 }
 
-// holds reports whether a field is as wanted; nil is an absent one.
+// holds reports whether a field meets the condition; a nil field is absent.
 func (w *want) holds(field []byte) bool {
 	if len(field) == 0 || field[0] == 'n' {
 		return !w.exists && w.kind == 'n'
@@ -191,9 +191,9 @@ func isString(value []byte, text string) bool {
 	return json.Unmarshal(value, &decoded) == nil && decoded == text
 }
 
-// EachJSONField calls f with the text of each value at a path of names, of which one is * for each
-// member of an array. A member without the field is skipped, and so is everything after a place
-// that is not JSON.
+// EachJSONField calls f with the text of each value at a path of names, of which one is * for
+// each member of an array. It skips members without the field, and stops where the text is not
+// JSON.
 func EachJSONField(answer []byte, f func(value []byte), path ...string) {
 	s := scanner{in: answer}
 	star := slices.Index(path, every)
@@ -211,8 +211,8 @@ func EachJSONField(answer []byte, f func(value []byte), path ...string) {
 // ErrNoJSON is the error of JSONField for a text that is not JSON.
 var ErrNoJSON = errors.New("the answer is not JSON")
 
-// JSONField returns the text of the first value at a path of names, of which a * stands for the
-// first member of an array; nil: there is none.
+// JSONField returns the text of the first value at a path of names, in which a * stands for the
+// first member of an array. It returns nil if there is no such value.
 func JSONField(answer []byte, path ...string) ([]byte, error) {
 	s := scanner{in: answer}
 	for i, name := range path {

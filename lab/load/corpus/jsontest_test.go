@@ -61,7 +61,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A member that fails two tests is one error.
+// A member that fails two tests counts as one error.
 func TestFailuresOfSeveralTests(t *testing.T) {
 	tests := []jsonTest{compile(t, "*.a", 1, false), compile(t, "*.b", 1, false)}
 	answer := `[{"a":1,"b":1},{"a":2,"b":2},{"a":2,"b":1},{"a":1,"b":1}]`
@@ -109,7 +109,7 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// The scanner accepts what encoding/json accepts, up to its depth.
+// The scanner accepts what encoding/json accepts, up to the scanner's maximum depth.
 func FuzzFailures(f *testing.F) {
 	for _, s := range []string{`{"a":[1,2.5e-3,{"b":"\u00e9\n"}],"c":null}`, `[[],{},true]`, `"\ud800"`, `-`, `{"a"}`, `[1 2]`, "\x00", `1.`, `[,]`} {
 		f.Add(s)

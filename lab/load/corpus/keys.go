@@ -10,17 +10,18 @@ import (
 	"dyno/lab/workload"
 )
 
-// maxKeys bounds the table of shares: 80 MB.
+// maxKeys bounds the table of cumulative weights: 80 MB.
 const maxKeys = 10_000_000
 
-// keySampler draws keys by the inverse of their cumulative shares. Unlike rand.Zipf it accepts
-// exponents of 1 and below, which most real skew has.
+// keySampler draws keys by inverting their cumulative distribution. Unlike rand.Zipf it accepts
+// exponents of 1 and below, which most real workloads have.
 type keySampler struct {
 	count      int
-	cumulative []float64 // nil: uniform
+	cumulative []float64 // cumulative weights of the keys; nil: the distribution is uniform
 }
 
-// newKeySampler returns a sampler of keys; of nil there is one.
+// newKeySampler returns a sampler of the load's keys; without settings (nil) it draws the same
+// key each time.
 func newKeySampler(of *workload.Keys) (*keySampler, error) {
 	k := workload.Keys{}
 	if of != nil {

@@ -16,11 +16,11 @@ type Live struct {
 	mu   sync.Mutex
 	rng  *rand.Rand  // guarded by mu
 	keys *keySampler // guarded by mu
-	next int         // guarded by mu: the row of the next Values
-	step int         // guarded by mu: from row to row
+	next int         // guarded by mu: the row of the next flow
+	step int         // guarded by mu: distance from one flow's row to the next flow's
 }
 
-// NewLive takes the rows, the keys, the run and the seed of a spec.
+// NewLive returns a Live with the rows, keys, run identity and seed of a spec.
 func NewLive(s Spec) (*Live, error) {
 	keys, err := newKeySampler(s.Load.Keys)
 	if err != nil {
@@ -31,8 +31,9 @@ func NewLive(s Spec) (*Live, error) {
 	return l, nil
 }
 
-// Share makes Values take every n-th row from the k-th (from 0) on, and other keys: the part of the
-// k-th of n processes that share a load. It is called between drives.
+// Share makes this process, the k-th (from 0) of n that share a load, use every n-th row
+// beginning with the k-th, and draw its own random keys. It is called between drives, never
+// during one.
 func (l *Live) Share(k, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +44,7 @@ func (l *Live) Share(k, n int) {
 // Template is a parsed text with the placeholders of a corpus and the names of saved values.
 type Template struct{ parts template }
 
-// URL parses a URL: rows and saved values are escaped in its path and query.
+// URL parses a URL; Fill escapes rows and saved values for its path or query.
 func (l *Live) URL(text string, saved []string) (Template, error) {
 	t, err := parseTemplate(text, l.rows, saved...)
 	t.escapePath()
@@ -56,8 +57,8 @@ func (l *Live) Header(text string, saved []string) (Template, error) {
 	return Template{t}, err
 }
 
-// Body parses a body, whose header says whether rows and saved values are escaped in it as JSON or
-// as fields of a form.
+// Body parses a body. If the header says that the body is JSON or a form, Fill escapes rows and
+// saved values for it.
 func (l *Live) Body(text string, header map[string]string, saved []string) (Template, error) {
 	t, err := parseTemplate(text, l.rows, saved...)
 	switch {
@@ -78,7 +79,8 @@ func isForm(header map[string]string) bool {
 	return false
 }
 
-// Values are what one flow fills in: it keeps its row and its key.
+// Values holds what Fill inserts into the templates of one flow; all of a flow's requests have
+// the same row and the same key.
 type Values struct {
 	Saved map[string]string // by name
 
@@ -88,7 +90,7 @@ type Values struct {
 	key  string // empty: not drawn yet
 }
 
-// Values returns the values of the flow with a number, which takes the next row.
+// Values returns the values of the flow with a sequence number, and gives it the next row.
 func (l *Live) Values(seq uint64) *Values {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +99,7 @@ func (l *Live) Values(seq uint64) *Values {
 	return &Values{Saved: map[string]string{}, live: l, seq: seq, row: row}
 }
 
-// Fill appends the text of a template.
+// Fill appends a template's text with its placeholders filled in.
 func (v *Values) Fill(out []byte, t Template) []byte {
 	for _, p := range t.parts {
 		switch p.kind {

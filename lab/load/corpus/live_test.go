@@ -7,7 +7,7 @@ import (
 	"dyno/lab/workload"
 )
 
-// Values are escaped where they stand, and a flow keeps its row and its key.
+// Fill escapes values for the place where they stand, and a flow keeps its row and its key.
 func TestLiveEscapes(t *testing.T) {
 	rows, err := ReadCSV(strings.NewReader("name\na b\nc/d\n"))
 	if err != nil {

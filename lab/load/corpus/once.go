@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// countRows sets the number of rows in each request.
+// countRows sets the number of rows that each request uses up.
 func (p *parsed) countRows() {
 	if p.body.has(partRow) {
 		p.rows = max(p.Body.Copies, 1)
@@ -20,10 +20,11 @@ func (p *parsed) countRows() {
 	}
 }
 
-// errNoMore ends a corpus whose rows or bodies are each sent once.
+// errNoMore is the error of a load whose rows or bodies are each sent once, when none is left.
 var errNoMore = errors.New("no row or body is left")
 
-// checkOnce returns an error if there are too few rows or bodies to send each once, or none at all.
+// checkOnce returns an error if there are fewer rows than one request takes, or if no request
+// takes a row or a prebuilt body.
 func (b *builder) checkOnce() error {
 	uses := false
 	for i, c := range b.classes {
@@ -38,7 +39,8 @@ func (b *builder) checkOnce() error {
 	return nil
 }
 
-// takeRows sets the first row of a request, or returns errNoMore.
+// takeRows chooses the first row of a request; it returns errNoMore if too few rows, or no body,
+// are left.
 func (b *builder) takeRows(p *parsed, i int) error {
 	b.row, b.key = i, ""
 	if !b.spec.Load.Once {

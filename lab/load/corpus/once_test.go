@@ -20,7 +20,8 @@ func numbered(n int) *Rows {
 	return r
 }
 
-// Each copy in a body takes a row of its own, in order; rows that do not fill a body are left over.
+// Each copy in a body takes its own row, in order; rows that do not fill a last body are not
+// sent.
 func TestOnceInArrays(t *testing.T) {
 	c := build(t, Spec{Rows: numbered(8), Load: once(workload.Request{Body: workload.Body{Text: `{"i":${n},"n":${row.n}}`, Copies: 3, Array: true}})})
 	var got []string
@@ -40,7 +41,7 @@ func TestCopiesAreLinesAndShareARow(t *testing.T) {
 	}
 }
 
-// Classes share the rows: none is in two requests, whatever the mix.
+// Classes share the rows: no row is in two requests, whatever the mix.
 func TestOnceInAMix(t *testing.T) {
 	c := build(t, Spec{Rows: numbered(500), Load: once(
 		workload.Request{Name: "a", Path: "/a/${row.n}"}, workload.Request{Name: "b", Path: "/b", Headers: map[string]string{"X-N": "${row.n}"}}, workload.Request{Name: "c", Path: "/c"},

@@ -8,7 +8,7 @@ import (
 	"dyno/lab/record/redact"
 )
 
-// Redirects reports whether a status sends the client to another place.
+// Redirects reports whether a status redirects the client to another URL.
 func Redirects(status int) bool {
 	switch status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:

@@ -16,10 +16,10 @@ import (
 type Refusals struct {
 	count atomic.Int64
 	mu    sync.Mutex
-	first string // as text
+	first string // the first answer, as text
 }
 
-// Add enters an answer; body is the beginning of its body, or empty.
+// Add counts an answer; body is the beginning of its body, or empty.
 func (r *Refusals) Add(status int, location string, body []byte) {
 	if r.count.Add(1) > 1 {
 		return
@@ -35,11 +35,11 @@ func (r *Refusals) Add(status int, location string, body []byte) {
 	r.first = strings.TrimSpace(said)
 }
 
-// Empty reports whether there was none yet.
+// Empty reports whether no answer has failed yet.
 func (r *Refusals) Empty() bool { return r.count.Load() == 0 }
 
-// First returns the first answer as text, as in "400 Bad Request: no field name"; empty: there was
-// none.
+// First returns the first answer as text, as in "400 Bad Request: no field name". It is empty if
+// no answer has failed.
 func (r *Refusals) First() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,7 +58,8 @@ func (r *Refusals) Notes() []string {
 // ExcerptLength bounds the part of a body that is shown, in bytes.
 const ExcerptLength = 120
 
-// excerpt makes the beginning of a body one line of visible characters without secrets.
+// excerpt returns the beginning of a body as one line of visible characters, with secrets
+// redacted.
 func excerpt(body []byte) string {
 	long := len(body) > ExcerptLength
 	if long {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The first answer is kept, in one line without controls and secrets.
+// The first answer is kept as one line without control characters and secrets.
 func TestRefusals(t *testing.T) {
 	var none Refusals
 	if none.Notes() != nil || !none.Empty() {

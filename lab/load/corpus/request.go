@@ -17,26 +17,28 @@ import (
 // nothing during the load.
 type Corpus struct {
 	Requests []Request
-	Classes  []Class // a Request's Class is an index into it; at least one
-	// Units is the number of units of work in each request, such as the calls of an array. 0: 1.
+	Classes  []Class // indexed by Request.Class; there is at least one
+	// Units is the number of units of work in each request, such as the calls of a JSON-RPC
+	// batch. 0: 1.
 	Units int
-	// Supply makes each request one that is sent at most once; nil: they are sent in turn, over and
-	// over.
+	// Supply, if it is set, makes drivers send each request at most once; nil: they send the
+	// requests in turn, over and over.
 	Supply *Supply
-	// Accepted, if it is set, receives the answer to each request of which some units succeeded,
-	// before the request counts as answered. Sending threads call it, and it must not keep the answer.
+	// Accepted, if it is set, receives the answer to each request of which at least one unit
+	// succeeded, before the request counts as answered. The driver's sending goroutines call it,
+	// and it must not keep the answer.
 	Accepted func(seq uint64, answer []byte)
 
-	next        atomic.Uint64 // of a corpus without a Supply
+	next        atomic.Uint64 // number of requests taken, without a Supply
 	first, step uint64        // see Share; a step of 0 is 1
 }
 
-// Supply counts the requests of a corpus that were handed out, so that no two drives of one target
-// send the same. The zero Supply has handed out none.
+// Supply counts the requests that Take has returned, so that no two drives of one target send the
+// same request. The zero Supply has counted none.
 type Supply struct{ taken atomic.Int64 }
 
-// Take returns the index of the next request; ok is false when every request was handed out.
-// Requests are handed out in order.
+// Take returns the index of the next request, in order. With a Supply, ok is false once every
+// request was taken.
 func (c *Corpus) Take() (index int, ok bool) {
 	if c.Supply == nil {
 		turn := c.first + (c.next.Add(1)-1)*max(c.step, 1)
@@ -46,11 +48,11 @@ func (c *Corpus) Take() (index int, ok bool) {
 	return int(i), i < int64(len(c.Requests))
 }
 
-// Share makes Take hand out every n-th request, beginning with the k-th (from 0): the part of the
-// k-th of n processes that share a load. It is called between drives.
+// Share makes Take return every n-th request, beginning with the k-th (from 0), for the k-th of n
+// processes that share a load. It is called between drives, never during one.
 func (c *Corpus) Share(k, n int) { c.first, c.step = uint64(k), uint64(n) }
 
-// Left returns the number of requests that can still be sent.
+// Left returns the number of requests that Take can still return.
 func (c *Corpus) Left() int64 {
 	if c.Supply == nil {
 		return math.MaxInt64
@@ -58,9 +60,9 @@ func (c *Corpus) Left() int64 {
 	return max(0, int64(len(c.Requests))-c.Supply.taken.Load())
 }
 
-// Size is the memory that the requests take, about, in bytes.
+// Size returns about how many bytes of memory the requests take.
 func (c *Corpus) Size() (n int) {
-	const each = 200 // of a request without its texts
+	const each = 200 // bytes of a request without its texts
 	for i := range c.Requests {
 		r := &c.Requests[i]
 		n += each + len(r.Body) + len(r.Path)
@@ -84,8 +86,8 @@ type Request struct {
 	Class  uint8
 }
 
-// Prepare compiles the checks. It returns an error if a corpus, nil included, is empty or its parts
-// do not fit together.
+// Prepare compiles the checks. It returns an error if the corpus is nil or empty, or if its
+// requests and classes do not fit together.
 func (c *Corpus) Prepare() error {
 	if c == nil || len(c.Requests) == 0 || len(c.Classes) == 0 {
 		return errors.New("the corpus is empty: it needs at least one request and one class")
@@ -147,10 +149,10 @@ type Class struct {
 	Check Check
 }
 
-// Check is a load's check, which drivers compile before they use it.
+// Check is a load's check in a form that drivers can apply; Compile makes it ready.
 type Check struct {
 	workload.Check
-	tests []jsonTest // JSON, compiled
+	tests []jsonTest // compiled from JSON
 }
 
 // Compile compiles the check; Corpus.Prepare does it for its classes.
@@ -166,11 +168,11 @@ func (c *Check) Compile() error {
 	return nil
 }
 
-// NeedsContent reports whether the check looks at more than the status; if not, a driver need not
-// keep header and body.
+// NeedsContent reports whether the check examines more than the status. If it does not, a driver
+// need not keep the header and body.
 func (c *Check) NeedsContent() bool { return len(c.Header) > 0 || len(c.JSON) > 0 }
 
-// PassStatus reports whether the status alone passes.
+// PassStatus reports whether the check accepts a status.
 func (c *Check) PassStatus(status int) bool {
 	if len(c.Status) == 0 {
 		return status < 400 && !Redirects(status)
@@ -178,8 +180,7 @@ func (c *Check) PassStatus(status int) bool {
 	return slices.Contains(c.Status, status)
 }
 
-// Failures returns the number of units, of those in a request, that fail by the answer's header and
-// body.
+// Failures returns how many of a request's units fail because of the answer's header and body.
 func (c *Check) Failures(header http.Header, body []byte, units int) int {
 	for name, part := range c.Header {
 		if !strings.Contains(header.Get(name), part) {
@@ -189,8 +190,8 @@ func (c *Check) Failures(header http.Header, body []byte, units int) int {
 	return jsonFailures(c.tests, body, units)
 }
 
-// Unmet returns the first criterion that an answer does not meet whose status passed; nil: it meets
-// all.
+// Unmet returns the first criterion that an answer with an accepted status does not meet, or nil
+// if it meets all.
 func (c *Check) Unmet(header http.Header, body []byte) error {
 	for name, part := range c.Header {
 		if !strings.Contains(header.Get(name), part) {

@@ -5,10 +5,10 @@ type scanner struct {
 	in    []byte
 	at    int
 	depth int
-	bad   bool // the text is not JSON; nothing more is read
+	bad   bool // the text is not JSON; the scanner reads no further
 }
 
-// maxDepth bounds the nesting of a text: deeper ones count as malformed.
+// maxDepth bounds the nesting of a text; the scanner rejects deeper ones.
 const maxDepth = 256
 
 func (s *scanner) fail() { s.bad, s.at = true, len(s.in) }
@@ -38,8 +38,8 @@ func (s *scanner) open(bracket byte) {
 	s.depth++
 }
 
-// more reads what stands between members: it reports whether a member follows the first n, or
-// reads the closing bracket.
+// more moves to the next member of an array or object, of which n were read before. It reports
+// whether there is one; if not, it has read the closing bracket.
 func (s *scanner) more(closing byte, n int) bool {
 	switch c := s.peek(); {
 	case s.bad:
@@ -58,8 +58,8 @@ func (s *scanner) more(closing byte, n int) bool {
 	return true
 }
 
-// find reads a value and returns the text of the field at a path within it; nil: there is none.
-// The last of several fields of one name counts.
+// find reads a value and returns the text of the field at a path within it, or nil if there is
+// none. If several fields have the same name, the last one counts.
 func (s *scanner) find(path []string) []byte {
 	if len(path) == 0 {
 		s.peek()
@@ -86,7 +86,8 @@ func (s *scanner) find(path []string) []byte {
 	return found
 }
 
-// isName reads an object's next name with its colon and compares it.
+// isName reads the next name of an object and its colon, and reports whether the name is as
+// given.
 func (s *scanner) isName(name string) bool {
 	s.peek()
 	from := s.at
@@ -103,7 +104,7 @@ func (s *scanner) isName(name string) bool {
 	return is
 }
 
-// skip reads a value.
+// skip reads a value and ignores it.
 func (s *scanner) skip() {
 	switch c := s.peek(); c {
 	case '{':
@@ -163,7 +164,7 @@ func (s *scanner) text() {
 	s.fail()
 }
 
-// plain are the bytes of a string that stand for themselves.
+// plain holds true for each byte that may appear unescaped in a JSON string.
 var plain = func() (t [256]bool) {
 	for c := range t {
 		t[c] = c >= ' ' && c != '"' && c != '\\'
@@ -171,7 +172,7 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
-// escape reads an escape up to its last byte.
+// escape reads an escape sequence; it leaves the scanner at the sequence's last byte.
 func (s *scanner) escape() {
 	if s.at++; s.at == len(s.in) {
 		s.fail()

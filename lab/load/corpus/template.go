@@ -28,7 +28,7 @@ const (
 	partKey
 	partRow
 	partRandom
-	partNamed // a value of which the caller of parseTemplate knows the name
+	partNamed // a value whose name the caller of parseTemplate passed
 )
 
 // part is a piece of a template.
@@ -37,15 +37,15 @@ type part struct {
 	text   string // partText; partNamed: its name
 	column int    // partRow: column of the feeder
 	length int    // partRandom
-	escape escape // partRow, partNamed: escape of the value
+	escape escape // partRow, partNamed: how to escape the value
 }
 
-// escape is the way a row's value is escaped in its context.
+// escape says how a value is escaped where it stands.
 type escape uint8
 
 const (
 	asItIs  escape = iota
-	asJSON         // inside the quotes of a string
+	asJSON         // inside the quotes of a JSON string
 	asPath         // a segment of a path
 	asQuery        // a name or value after the question mark
 )
@@ -98,8 +98,8 @@ func (t template) escapePath() {
 // maxRandom bounds ${random:N}: 16 MiB, the largest body that most servers take.
 const maxRandom = 16 << 20
 
-// parseTemplate parses a template, which may contain further values by their names. Errors name the
-// column, from 1.
+// parseTemplate parses a template. Besides the standard placeholders it accepts those in named.
+// Errors name the column, counted from 1.
 func parseTemplate(s string, rows *Rows, named ...string) (template, error) {
 	var out template
 	var text strings.Builder
@@ -176,7 +176,7 @@ func appendJSONText(out []byte, s string) []byte {
 // appendRandom appends letters and digits, which need no escape in JSON, URLs and headers.
 func appendRandom(out []byte, n int, rng *rand.Rand) []byte {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-	const each = 8 // letters from one random number: 62^8 of 2^64, so that all are equally frequent
+	const each = 8 // letters made from one random number: 2^64 is 84,000 times 62^8, so the bias is negligible
 	out = slices.Grow(out, n)
 	for ; n > 0; n -= each {
 		bits := rng.Uint64()

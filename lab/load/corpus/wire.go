@@ -7,8 +7,8 @@ import (
 	"dyno/lab/workload"
 )
 
-// table is the JSON form of Rows, for another process. A JSON string holds UTF-8 only, and rows may
-// be of any encoding: names and fields are therefore bytes, which JSON has in base64.
+// table is the JSON form of Rows, for another process. JSON strings can hold UTF-8 only and rows
+// may have any encoding, so names and fields are bytes, which encoding/json writes in base64.
 type table struct {
 	Columns [][]byte   `json:"columns"`
 	Rows    [][][]byte `json:"rows"`
@@ -55,8 +55,8 @@ func inStrings(texts [][]byte) []string {
 	return out
 }
 
-// Needed returns the rows that another process needs for a load: fields of columns that none of its
-// texts names are empty, since they may be secrets.
+// Needed returns the rows with only the columns that a load's texts name. The fields of all other
+// columns are empty, since they may be secrets that another process need not have.
 func (r *Rows) Needed(l workload.Load) *Rows {
 	if r == nil {
 		return nil
@@ -83,12 +83,12 @@ func (r *Rows) Needed(l workload.Load) *Rows {
 	return out
 }
 
-// Size is the memory that the rows take, about, in bytes.
+// Size returns about how many bytes of memory the rows take.
 func (r *Rows) Size() (n int) {
 	if r == nil {
 		return 0
 	}
-	const field = 16 // a string without its bytes
+	const field = 16 // bytes of a string's header
 	for _, row := range r.rows {
 		for _, value := range row {
 			n += field + len(value)

@@ -17,42 +17,43 @@ import (
 )
 
 const (
-	maxMessage = 64 << 20 // bytes: the hashes of 900,000 transactions
-	// maxReads bounds the blocks that are being read: a node further behind has lost its deliveries.
+	maxMessage = 64 << 20 // bytes; a block with the hashes of 900,000 transactions fits
+	// maxReads bounds the blocks that are being read. A node that is further behind makes the run
+	// fail.
 	maxReads = 10_000
-	// maxEarly bounds the committed hashes that are kept for an answer that is still on its way, and
-	// those of other clients.
+	// maxEarly bounds the hashes that were committed before their answer arrived, and those of
+	// other clients' transactions, which look the same.
 	maxEarly = 1 << 18
 )
 
-// emptyRoot is the transactions root of a block without transactions: the hash of an empty trie.
+// emptyRoot is the transactionsRoot of a block without transactions: the hash of an empty trie.
 const emptyRoot = `"0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"`
 
 type hash [32]byte
 
-// Blocks matches accepted transactions with the blocks of a node.
+// Blocks matches the transactions that a node accepted with the blocks that contain them.
 type Blocks struct {
 	conn  *websocket.Conn
-	reads map[uint64]int64 // id of a block's read -> instant of its announcement, ns
+	reads map[uint64]int64 // id of a block's read -> instant of the block's announcement, ns
 	next  uint64           // id of the next read
 
 	mu      sync.Mutex
-	rec     *load.Recorder // nil: not followed yet
+	rec     *load.Recorder // nil: Follow was not called yet
 	waiting map[hash]*accepted
-	early   map[hash]int64 // committed before it was known to be accepted -> instant
-	order   []hash         // of early, the oldest first
+	early   map[hash]int64 // committed before the answer that accepted it -> instant
+	order   []hash         // keys of early, the oldest first
 }
 
 // accepted is a request whose transactions are not all committed.
 type accepted struct {
 	seq   uint64
-	units int   // transactions that were accepted
-	left  int   // those that are not committed
+	units int   // transactions that the node accepted
+	left  int   // accepted transactions that are not committed yet
 	last  int64 // instant of the latest commit
 }
 
-// DialBlocks subscribes to a node's blocks. It returns once the node has agreed, so that no block
-// with a later request is missed.
+// DialBlocks subscribes to a node's blocks. It returns once the node has confirmed the
+// subscription, so that no block with a later request's transaction is missed.
 func DialBlocks(ctx context.Context, u *url.URL, secure *tls.Config) (*Blocks, error) {
 	conn, err := websocket.Dial(ctx, u, nil, secure, maxMessage)
 	if err != nil {
@@ -85,8 +86,8 @@ func (b *Blocks) subscribe() error {
 // Close ends the subscription.
 func (b *Blocks) Close() { b.conn.Close() }
 
-// Accepted enters the transactions that an answer has accepted: the result of
-// eth_sendRawTransaction, those of an array of calls, or a list of accepted hashes
+// Accepted registers the transactions that an answer accepts. The answer holds the result of
+// eth_sendRawTransaction, an array of such results, or a list of accepted hashes
 // ({"accepted":["0x.."]}).
 func (b *Blocks) Accepted(seq uint64, answer []byte) {
 	o := &accepted{seq: seq}
@@ -117,14 +118,14 @@ func (b *Blocks) Accepted(seq uint64, answer []byte) {
 	b.settle(o)
 }
 
-// settle reports a request whose transactions are all committed.
+// settle reports a request's delivery if all its transactions are committed.
 func (b *Blocks) settle(o *accepted) {
 	if o.left == 0 && o.units > 0 && b.rec != nil {
 		b.rec.DeliveredUnits(o.seq, o.last, o.units)
 	}
 }
 
-// parseHash parses "0x" and 64 hexadecimal digits, in quotes.
+// parseHash parses a quoted "0x" with 64 hexadecimal digits.
 func parseHash(value []byte) (h hash, ok bool) {
 	if len(value) != 68 || string(value[:3]) != `"0x` {
 		return h, false
@@ -133,8 +134,8 @@ func parseHash(value []byte) (h hash, ok bool) {
 	return h, err == nil
 }
 
-// Follow reads blocks and passes commits to the recorder until ctx is done. Any other end is an
-// error. Follow is a load.Deliveries.
+// Follow reads blocks and reports commits to the recorder until ctx is done. If it ends for any
+// other reason, it returns an error. Follow is a load.Deliveries.
 func (b *Blocks) Follow(ctx context.Context, rec *load.Recorder) error {
 	b.mu.Lock()
 	b.rec = rec
@@ -175,7 +176,7 @@ func (b *Blocks) read() error {
 	}
 }
 
-// announced asks for the transactions of a new block.
+// announced requests the transactions of an announced block.
 func (b *Blocks) announced(message []byte, at int64) error {
 	root, _ := corpus.JSONField(message, "params", "result", "transactionsRoot")
 	block, _ := corpus.JSONField(message, "params", "result", "hash")
@@ -197,7 +198,7 @@ func (b *Blocks) announced(message []byte, at int64) error {
 	return nil
 }
 
-// block commits the transactions of a block.
+// block commits the transactions in a block that was read.
 func (b *Blocks) block(message []byte) error {
 	id, _ := corpus.JSONField(message, "id")
 	n, err := strconv.ParseUint(string(id), 10, 64)
@@ -217,9 +218,9 @@ func (b *Blocks) block(message []byte) error {
 	return nil
 }
 
-// commit matches a committed transaction.
+// commit enters the commit of a transaction.
 func (b *Blocks) commit(h hash, at int64) {
-	b.mu.Lock() // for each, so that a block of thousands does not hold up a sending thread
+	b.mu.Lock() // locked for each transaction, so that a large block does not delay a sending thread
 	defer b.mu.Unlock()
 	if o := b.waiting[h]; o != nil {
 		delete(b.waiting, h)

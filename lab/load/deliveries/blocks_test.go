@@ -21,13 +21,14 @@ type nowhere struct{}
 
 func (nowhere) Window(record.Window, map[string]*hdrhistogram.Histogram) error { return nil }
 
-// hashOf is the n-th hash.
+// hashOf returns the n-th hash of the tests.
 func hashOf(n int) string { return fmt.Sprintf(`"0x%064x"`, n) }
 
-// followed drives requests by hand: act makes them and their blocks, and returns when all is done.
+// followed runs Follow with a simulated node: act makes requests and blocks, and returns when all
+// are delivered.
 func followed(t *testing.T, units int, announce chan string, act func(s *load.Shard, b *Blocks, start int64)) (record.Totals, error) {
 	t.Helper()
-	bodies := map[string]string{} // block -> its transactions; used by the serving goroutine alone
+	bodies := map[string]string{} // block -> its transactions; only the serving goroutine uses it
 	u := websockettest.Serve(t, func(p *websockettest.Peer) {
 		if _, call, err := p.Frame(); err != nil || !strings.Contains(string(call), "eth_subscribe") {
 			t.Errorf("%s, %v", call, err)
@@ -74,15 +75,15 @@ func (d drive) Drive(_ context.Context, p *load.Plan, rec *load.Recorder) error 
 	return nil
 }
 
-// answered makes a request whose answer accepted some transactions.
+// answered makes a request whose answer accepts some transactions.
 func answered(s *load.Shard, b *Blocks, at int64, answer string) {
 	seq := s.Arrive(at)
 	b.Accepted(seq, []byte(answer))
 	s.Done(&load.Completion{Seq: seq, Intended: at, Sent: at, Done: monotonic.Now(), Status: load.OK, Success: true})
 }
 
-// A transaction is delivered when its block is announced, whether its acceptance or its block is
-// seen first; empty blocks are not read, and transactions of others are skipped.
+// A transaction is delivered when its block is announced, in whichever order the acceptance and
+// the block arrive. Empty blocks are not read, and transactions of other clients are skipped.
 func TestCommits(t *testing.T) {
 	announce := make(chan string, 8)
 	totals, err := followed(t, 1, announce, func(s *load.Shard, b *Blocks, start int64) {
@@ -99,7 +100,7 @@ func TestCommits(t *testing.T) {
 	}
 }
 
-// An array is delivered with its last transaction, and counts those that were accepted.
+// An array is delivered with its last transaction; its accepted transactions count.
 func TestCommitsOfArrays(t *testing.T) {
 	announce := make(chan string, 8)
 	totals, err := followed(t, 3, announce, func(s *load.Shard, b *Blocks, start int64) {
@@ -113,8 +114,8 @@ func TestCommitsOfArrays(t *testing.T) {
 	}
 }
 
-// A node that does not announce blocks, ends its announcements, or lacks an announced block cannot
-// give deliveries, and the error says so.
+// Follow returns an error that says why if a node does not announce blocks, stops announcing
+// them, or does not have a block that it announced.
 func TestBadNodes(t *testing.T) {
 	refusing := websockettest.Serve(t, func(p *websockettest.Peer) {
 		p.Frame()
@@ -149,7 +150,7 @@ func TestBadNodes(t *testing.T) {
 	}
 }
 
-// Follow ends without an error when its context does.
+// Follow ends without an error when its context is done.
 func TestFollowEnds(t *testing.T) {
 	u := websockettest.Serve(t, func(p *websockettest.Peer) {
 		p.Frame()

@@ -1,22 +1,24 @@
-// Package deliveries reads reports that accepted requests arrived at their destination, so that
-// latency can be measured to the delivery instead of to the answer. A sink of notices reports in a
-// stream (Stream), an Ethereum node by its blocks (Blocks). A sink serves
+// Package deliveries reads reports that accepted requests have arrived at their destination, so
+// that latency can be measured up to the delivery instead of the answer. A sink of notices
+// reports deliveries in a stream (Stream); an Ethereum node reports them in its blocks (Blocks).
+// A sink serves
 //
 //	GET /receipts?run=RUN
 //
-// as lines "ID NS": an ID of the form RUN-HEX16, whose last 16 hexadecimal digits are the request's
-// sequence number, and the instant on CLOCK_MONOTONIC, in ns, at which the notice had arrived in
-// full. Lines of other runs are skipped; a line "error: ..." is the sink's report that deliveries
-// were lost.
+// as lines "ID NS". ID has the form RUN-HEX16, where the last 16 hexadecimal digits are the
+// request's sequence number. NS is the instant on CLOCK_MONOTONIC, in ns, at which the notice had
+// arrived in full. Lines of other runs are skipped. With a line "error: ..." the sink reports
+// that deliveries were lost.
 //
-// A transaction is delivered when a node announces a block that contains it (eth_subscribe
-// newHeads, over a WebSocket). An announcement holds the block's header only, so each block that is
-// not empty is read as well (eth_getBlockByHash, hashes only) over the same socket: that is what
-// the reports cost the node. The instant of the commit is the announcement's arrival, not that of
-// the block. Of a chain that reorganizes, the first block with a transaction counts.
+// A transaction counts as delivered when a node announces a block that contains it (eth_subscribe
+// newHeads, over a WebSocket). An announcement holds the block's header only, so the package also
+// reads each block that is not empty (eth_getBlockByHash, hashes only) over the same socket: this
+// is the load that the measurement adds to the node. The instant of the commit is when the
+// announcement arrived, not when the block was read. If the chain reorganizes, the first block
+// with a transaction counts.
 //
-// The package is not for matching reports to requests (load.Recorder) and does not reconnect: a
-// broken stream has lost reports, and a run without them is no measurement. A Stream has no
+// The package does not match reports to requests (load.Recorder does), and it does not reconnect:
+// a broken stream has lost reports, and without them the run is invalid. A Stream has no
 // goroutine of its own; Blocks.Follow owns one, which has ended when it returns.
 package deliveries
 
@@ -40,7 +42,7 @@ const maxLine = 256
 // dialTimeout bounds the wait for the stream's header.
 const dialTimeout = 5 * time.Second
 
-// Stream is an open stream of a sink's deliveries.
+// Stream is an open stream of a sink's reports.
 type Stream struct {
 	run    []byte
 	body   io.ReadCloser
@@ -49,7 +51,7 @@ type Stream struct {
 }
 
 // Dial opens the stream of a run. It returns once the sink has answered, so that no delivery of a
-// later request is missed. The stream lives until Close, or until ctx is done.
+// later request is missed. The stream stays open until Close, or until ctx is done.
 func Dial(ctx context.Context, url, run string) (*Stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	client := &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: dialTimeout, DisableKeepAlives: true}}
@@ -80,8 +82,8 @@ func (s *Stream) Close() {
 	s.client.CloseIdleConnections()
 }
 
-// Follow passes each delivery to the recorder until ctx is done. Any other end of the stream is an
-// error. Follow is a load.Deliveries.
+// Follow passes each delivery to the recorder until ctx is done. If the stream ends for any other
+// reason, Follow returns an error. Follow is a load.Deliveries.
 func (s *Stream) Follow(ctx context.Context, rec *load.Recorder) error {
 	defer context.AfterFunc(ctx, s.cancel)()
 	err := follow(s.body, s.run, rec.Delivered)
@@ -115,7 +117,7 @@ func follow(r io.Reader, run []byte, delivered func(seq uint64, at int64)) error
 	}
 }
 
-// parse parses "RUN-HEX16 NS". A line with another run's ID belongs to that run.
+// parse parses "RUN-HEX16 NS"; ours is false if the line belongs to another run.
 func parse(line, run []byte) (seq uint64, at int64, ours bool, err error) {
 	if complaint, ok := bytes.CutPrefix(line, []byte("error: ")); ok {
 		return 0, 0, false, fmt.Errorf("the sink says: %s", complaint)

@@ -1,7 +1,7 @@
-// Package engine makes the driver of a load of requests, gRPC calls or flows: whichever process has
-// the load's description sends the same.
+// Package engine makes the driver of a load of requests, gRPC calls or flows. Every process that
+// has the load's description makes the same driver.
 //
-// It is not for the schedule (load.Plan), nor for building the requests (corpus). It starts no
+// It does not make schedules (load.Plan) and does not build requests (corpus does). It starts no
 // goroutines.
 package engine
 
@@ -24,12 +24,13 @@ import (
 
 // Engines of HTTP that a load can name.
 const (
-	Auto = "auto" // Raw where that is possible; the same as ""
+	Auto = "auto" // Raw if it supports the load, otherwise Std; the same as ""
 	Raw  = "raw"
 	Std  = "std"
 )
 
-// New makes the driver of a load, and its requests; flows have none before they run.
+// New makes a load's driver and its requests. Flows build their requests during the run, so
+// theirs are empty.
 func New(s *corpus.Spec) (load.Driver, *corpus.Corpus, error) {
 	if s.Load.Kind == workload.Flows {
 		d, err := flows.New(*s)
@@ -43,8 +44,8 @@ func New(s *corpus.Spec) (load.Driver, *corpus.Corpus, error) {
 	return d, requests, err
 }
 
-// driver makes the driver of requests: of gRPC calls by the kind of load, for WebSockets by the
-// URL, and for HTTP Raw if possible, Std otherwise.
+// driver makes the driver of requests: the kind of load selects gRPC, the URL selects WebSockets,
+// and for HTTP it is Raw if possible, otherwise Std.
 func driver(s *corpus.Spec, requests *corpus.Corpus) (load.Driver, error) {
 	l := &s.Load
 	if l.Kind == workload.GRPC {
@@ -56,7 +57,7 @@ func driver(s *corpus.Spec, requests *corpus.Corpus) (load.Driver, error) {
 			return nil, errors.New("the calls have no descriptors")
 		}
 		c.Corpus = requests
-		return grpcload.New(context.Background(), c) // it does not wait: there are descriptors
+		return grpcload.New(context.Background(), c) // with descriptors New does not wait for the target
 	}
 	traits := l.Traits()
 	if traits.Sockets {
@@ -87,7 +88,7 @@ func originOf(s *corpus.Spec) (*url.URL, error) {
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }
 
-// calls returns how gRPC calls are made.
+// calls returns the configuration of a load's gRPC calls.
 func calls(s *corpus.Spec) (grpcload.Config, error) {
 	if s.Load.GRPC == nil {
 		return grpcload.Config{}, errors.New("the load names no call")
@@ -99,7 +100,7 @@ func calls(s *corpus.Spec) (grpcload.Config, error) {
 	return grpcload.Config{Target: origin.String(), Call: s.Load.GRPC.Call, Descriptors: s.Descriptors, Streams: s.Load.Pipeline, TLS: nethttp.TLSOf(s)}, nil
 }
 
-// Describe asks the target of gRPC calls for their descriptors, unless there are some.
+// Describe fetches the descriptors of gRPC calls from the target, unless the spec has them.
 func Describe(ctx context.Context, s *corpus.Spec) error {
 	if s.Load.Kind != workload.GRPC || s.Descriptors != nil {
 		return nil
@@ -111,7 +112,7 @@ func Describe(ctx context.Context, s *corpus.Spec) error {
 	return err
 }
 
-// Hosts returns the hosts that are loaded.
+// Hosts returns the hosts that the load goes to.
 func Hosts(s *corpus.Spec) ([]string, error) {
 	origin, err := originOf(s)
 	if err != nil {

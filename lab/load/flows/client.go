@@ -9,14 +9,14 @@ import (
 	"dyno/lab/load/nethttp"
 )
 
-// prepared is the number of connections that are made before the start of a plan: more are made
-// when more flows run concurrently.
+// prepared is the number of connections that are made before the start of a plan. If more flows
+// run concurrently, more are made during the plan.
 const prepared = 64
 
-// clients lends each running flow a connection of its own. The flow that begins next takes the one
-// that was returned last, so that no more are open than flows have run concurrently.
+// clients lends each running flow a connection of its own. A new flow gets the connection that
+// was returned last, so that no more connections are open than flows have run concurrently.
 type clients struct {
-	target   *url.URL // of the first step
+	target   *url.URL // of the first step; only its scheme, host and port matter
 	settings *tls.Config
 	http2    bool
 
@@ -32,7 +32,7 @@ func (d *Driver) newClients() (*clients, error) {
 
 func (c *clients) open() *nethttp.Conn { return nethttp.NewConn(c.target, c.settings, c.http2) }
 
-// prepare connects a client before the start.
+// prepare makes a connection before the start of a plan.
 func (c *clients) prepare(ctx context.Context) {
 	made := c.open()
 	made.Prepare(ctx)
@@ -57,7 +57,7 @@ func (c *clients) put(conn *nethttp.Conn) {
 	c.free = append(c.free, conn)
 }
 
-// close closes the connections; no flow runs any more.
+// close closes the connections; the caller makes sure that no flow runs any more.
 func (c *clients) close() {
 	for _, conn := range c.free {
 		conn.Close()

@@ -1,12 +1,12 @@
-// Package flows drives a target with flows: several HTTP requests one after the other, as one user
-// makes them, with cookies, values taken from earlier answers, and pauses. The flows begin on the
-// plan's schedule. The latency of a flow's first step counts from the flow's intended time, that of
-// each further step from the end of the answer before it plus the step's pause, so that a late
-// generator shows. A step that fails ends its flow.
+// Package flows drives a target with flows: several HTTP requests one after the other, as one
+// user makes them, with cookies, values taken from earlier answers, and pauses. The flows begin
+// on the plan's schedule. The latency of a flow's first step counts from the flow's intended
+// time. The latency of each further step counts from the end of the answer before it plus the
+// step's pause, so that it includes any delay in the generator. A step that fails ends its flow.
 //
-// It is not for single requests (http1, nethttp), which cost less, nor for connections that stay
-// open (sessions). Drive owns the pool's goroutines and those of the clients' connections, and
-// closes all when it returns.
+// It is not for single requests, which http1 and nethttp send at a lower cost, nor for
+// connections that stay open (sessions). Drive owns the pool's goroutines and those of the
+// clients' connections; all have ended when it returns.
 package flows
 
 import (
@@ -40,12 +40,13 @@ type Driver struct {
 
 var _ load.Driver = (*Driver)(nil)
 
-// mostSteps bounds the steps of a flow, since a step's class is a byte.
+// mostSteps bounds the steps of a flow: a completion stores the step's index as its class, in one
+// byte.
 const mostSteps = 256
 
-// New checks the steps and parses their templates. It does not connect. In the closed model a load
-// has its pauses only if that is its own schedule: otherwise the model measures how much work the
-// target does, for which no user pauses.
+// New checks the steps and parses their templates. It does not connect. In the closed model flows
+// pause only if the load's own schedule is closed. In other closed plans, which measure how much
+// work the target can do, pauses are left out.
 func New(s corpus.Spec) (*Driver, error) {
 	steps := s.Load.Steps
 	if len(steps) == 0 || len(steps) > mostSteps {
@@ -70,20 +71,20 @@ func New(s corpus.Spec) (*Driver, error) {
 	return d, nil
 }
 
-// Share makes the flows take the rows and keys of the k-th of n processes; see corpus.Live.
+// Share makes the flows take the rows and keys of the k-th of n processes; see corpus.Live.Share.
 func (d *Driver) Share(k, n int) { d.values.Share(k, n) }
 
 // Engine returns the driver's name.
 func (d *Driver) Engine() string { return "flows" }
 
-// Notes returns which steps failed, each with the first reason.
+// Notes returns which steps failed, how often, and the first reason of each.
 func (d *Driver) Notes() []string { return d.failed.Notes() }
 
 // Protocol returns what the connections negotiated; see load.Negotiating.
 func (d *Driver) Protocol() string { return d.negotiated.String() }
 
-// Drive carries out the plan, whose Connections bound the flows that run concurrently: further ones
-// wait for their turn, which the latency of their first step includes.
+// Drive carries out the plan. Plan.Connections bounds the flows that run concurrently; further
+// flows wait, and the latency of their first step includes that wait.
 func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) error {
 	clients, err := d.newClients()
 	if err != nil {
@@ -101,20 +102,20 @@ type step struct {
 	url, body    corpus.Template
 	header       map[string]corpus.Template
 	check        corpus.Check
-	follow       int           // number of redirects that are followed
-	think        time.Duration // pause before the step; not of the first
-	save         []save        // by name
-	looks        bool          // at the body
+	follow       int           // maximum number of redirects to follow
+	think        time.Duration // pause before the step; ignored for the first
+	save         []save        // the values to save, sorted by name
+	looks        bool          // the step needs the answer's body
 }
 
-// save takes a value from an answer.
+// save says how to take a value from an answer.
 type save struct {
 	name    string
 	from    workload.Save
-	pattern *regexp.Regexp // of from.Matches; nil: the source is another
+	pattern *regexp.Regexp // of from.Matches; nil: the value has another source
 }
 
-// compile completes a step with what the load has for all, and parses its templates.
+// compile fills in what a step leaves to the load's defaults, and parses the step's templates.
 func compile(l *workload.Load, from *workload.Step, values *corpus.Live, saved []string) (step, error) {
 	s := step{name: from.Name, method: from.Method, header: map[string]corpus.Template{}, follow: cmp.Or(from.Follow, l.Follow), think: from.Think}
 	if s.check.Check = l.Check; from.Check != nil {
@@ -160,7 +161,7 @@ func compile(l *workload.Load, from *workload.Step, values *corpus.Live, saved [
 	return s, err
 }
 
-// saves takes the values that the step saves.
+// saves compiles the rules by which the step saves values.
 func (s *step) saves(of map[string]workload.Save) error {
 	s.looks = len(s.check.JSON) > 0
 	for _, name := range slices.Sorted(maps.Keys(of)) {
@@ -177,7 +178,7 @@ func (s *step) saves(of map[string]workload.Save) error {
 	return nil
 }
 
-// addressOf returns the URL of a step: its own, or its path on the load's host.
+// addressOf returns the URL of a step: its own URL, or its path on the load's host.
 func addressOf(l *workload.Load, s *workload.Step) (string, error) {
 	if s.URL != "" {
 		return s.URL, nil
@@ -189,8 +190,8 @@ func addressOf(l *workload.Load, s *workload.Step) (string, error) {
 	return u.Scheme + "://" + u.Host + s.Path, nil
 }
 
-// Hosts returns the hosts to which the steps of a load go, and an error unless all are known before
-// the load: load is sent to hosts that were permitted, and to no other.
+// Hosts returns the hosts of a load's steps. It returns an error if one of them is not known
+// before the run: a load may only be sent to hosts that were permitted.
 func Hosts(l *workload.Load) (out []string, err error) {
 	for i := range l.Steps {
 		address, err := addressOf(l, &l.Steps[i])
@@ -208,7 +209,7 @@ func Hosts(l *workload.Load) (out []string, err error) {
 	return out, nil
 }
 
-// host returns the part of a step's URL before its placeholders, which has the host.
+// host parses the part of a step's URL before its first placeholder, which must contain the host.
 func host(text string) (*url.URL, error) {
 	before, _, _ := strings.Cut(text, "${")
 	u, err := url.Parse(before)

@@ -28,7 +28,8 @@ type discard struct{}
 
 func (discard) Window(record.Window, map[string]*hdrhistogram.Histogram) error { return nil }
 
-// shop is a server with a login: a cookie that names the session, and a token for orders.
+// shop is a server with a login, which sets a cookie with the session and returns a token for
+// orders.
 type shop struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -62,7 +63,7 @@ func (s *shop) login(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := len(s.sessions)
-	session, token := fmt.Sprintf("s%d", n), fmt.Sprintf("t/%d+\"", n) // it needs an escape in JSON and in a path
+	session, token := fmt.Sprintf("s%d", n), fmt.Sprintf("t/%d+\"", n) // the token needs escaping in JSON and in a path
 	s.sessions[session], s.users[user.Name] = token, s.users[user.Name]+1
 	http.SetCookie(w, &http.Cookie{Name: "session", Value: session, Path: "/"})
 	json.NewEncoder(w).Encode(map[string]any{"data": map[string]any{"token": token}})
@@ -129,7 +130,7 @@ func (s *shop) buying() corpus.Spec {
 	return corpus.Spec{Rows: rows, Load: workload.Load{URL: s.URL + "/shop", Steps: []workload.Step{login, order, read}, Keys: &workload.Keys{Count: 10}}}
 }
 
-// saving is a step that saves a value under its own name.
+// saving is a step that saves a value under the step's own name.
 func saving(name, url string, from workload.Save) workload.Step {
 	return workload.Step{Request: workload.Request{Name: name}, URL: url, Save: map[string]workload.Save{name: from}}
 }
@@ -220,7 +221,7 @@ func TestAFailedStepEndsTheFlow(t *testing.T) {
 	}
 }
 
-// A redirect is followed as often as the step permits, and to no other host.
+// A flow follows as many redirects as the step permits, and none to another host.
 func TestFollow(t *testing.T) {
 	s := newShop(t)
 	elsewhere := httptest.NewServer(http.RedirectHandler(s.URL+"/login", http.StatusFound))
@@ -245,7 +246,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// Latency counts from the intended time through a wait for a place, and a pause does not add to it.
+// Latency counts from the intended time and includes the wait for a free connection, but no
+// pause.
 func TestLatencyCountsFromTheIntendedTime(t *testing.T) {
 	s := newShop(t)
 	spec := s.buying()
@@ -265,7 +267,8 @@ func TestLatencyCountsFromTheIntendedTime(t *testing.T) {
 	}
 }
 
-// The closed model and a plan by count leave the pauses out, unless the load is paced.
+// The closed model and plans by count leave the pauses out, unless the load's own schedule is
+// closed.
 func TestWorkHasNoPauses(t *testing.T) {
 	s := newShop(t)
 	spec := s.buying()
@@ -281,7 +284,7 @@ func TestWorkHasNoPauses(t *testing.T) {
 	}
 }
 
-// A step that is not answered times out, counted from its own intended time.
+// A step without an answer times out, counted from the step's own intended time.
 func TestTimeout(t *testing.T) {
 	block := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -308,7 +311,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// HTTP/2 over TLS and without; the record has what was negotiated.
+// Flows run on HTTP/2 with and without TLS; the record has the negotiated protocol.
 func TestProtocols(t *testing.T) {
 	for _, tt := range []struct {
 		secure, http2 bool

@@ -23,12 +23,12 @@ type drive struct {
 	*Driver
 	plan    *load.Plan
 	clients *clients
-	hurried bool // without pauses
+	hurried bool // leave the pauses out
 	running atomic.Int64
-	full    atomic.Bool // as many flows as may run were running
+	full    atomic.Bool // the maximum number of concurrent flows was reached
 }
 
-// flow is one flow that runs.
+// flow is the state of one running flow.
 type flow struct {
 	*drive
 	conn   *nethttp.Conn
@@ -36,11 +36,11 @@ type flow struct {
 	values *corpus.Values
 }
 
-// ending is how a step ended.
+// ending says how a step ended.
 type ending struct {
 	status  load.Status
 	success bool
-	checked bool // the answer's content failed, not its status
+	checked bool // the content failed its check, or the request could not be built; the status is no failure
 	why     error
 }
 
@@ -91,7 +91,8 @@ func (d *drive) Do(ctx context.Context, o *pool.Arrival) pool.Result {
 	return pool.Result{Status: load.OK, Success: true}
 }
 
-// countIn counts a flow that begins, and notes once that no other may run with it.
+// countIn counts a flow that begins. It notes, the first time, that the maximum number of
+// concurrent flows is reached.
 func (d *drive) countIn() {
 	if most := int64(max(d.plan.Connections, 1)); d.running.Add(1) >= most && d.plan.Open() && !d.full.Swap(true) {
 		d.failed.Add("the limit of concurrent flows was reached", fmt.Errorf("at %d flows (load.connections); later flows wait, which the latency of their first step includes", most))
@@ -144,7 +145,7 @@ func (f *flow) do(ctx context.Context, s *step, intended int64) ending {
 	switch {
 	case err != nil:
 		return ending{status: nethttp.StatusOf(err), why: err}
-	case answer.StatusCode < 200 || answer.StatusCode > 999: // 101: no request asks to change the protocol
+	case answer.StatusCode < 200 || answer.StatusCode > 999: // 101 is malformed, too: no request asks to change the protocol
 		return ending{status: load.Malformed, why: fmt.Errorf("status %d", answer.StatusCode)}
 	case !passes:
 		return ending{status: load.Status(answer.StatusCode), why: refused(answer)}
@@ -156,7 +157,8 @@ func (f *flow) do(ctx context.Context, s *step, intended int64) ending {
 	return ending{status: load.Status(answer.StatusCode), success: err == nil, checked: err != nil, why: err}
 }
 
-// withoutURL returns the cause of a client's error: the URL may contain a saved token.
+// withoutURL returns the cause of a client's error without the URL, which may contain a saved
+// token.
 func withoutURL(err error) error {
 	if of := (*url.Error)(nil); errors.As(err, &of) {
 		return of.Err
@@ -164,7 +166,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// refused describes a status that is no success.
+// refused describes a status that the check does not accept.
 func refused(answer *http.Response) error {
 	if corpus.Redirects(answer.StatusCode) {
 		return fmt.Errorf("%s", corpus.Redirected(answer.StatusCode, answer.Header.Get("Location")))
@@ -172,7 +174,7 @@ func refused(answer *http.Response) error {
 	return fmt.Errorf("%s", answer.Status)
 }
 
-// request makes a step's request with the values so far.
+// request builds a step's request with the values saved so far.
 func (f *flow) request(ctx context.Context, s *step) (*http.Request, error) {
 	body := f.values.Fill(nil, s.body)
 	r, err := http.NewRequestWithContext(ctx, s.method, string(f.values.Fill(nil, s.url)), bytes.NewReader(body))
@@ -182,7 +184,7 @@ func (f *flow) request(ctx context.Context, s *step) (*http.Request, error) {
 	if len(body) == 0 {
 		r.Body, r.GetBody = nil, nil
 	}
-	r.Header["User-Agent"] = nil // sends none, as the other engines
+	r.Header["User-Agent"] = nil // the transport then sends none, as the other engines do
 	for name, value := range s.header {
 		r.Header.Set(name, string(f.values.Fill(nil, value)))
 	}
@@ -190,7 +192,7 @@ func (f *flow) request(ctx context.Context, s *step) (*http.Request, error) {
 	return r, nil
 }
 
-// redirect returns the rule by which a step follows redirects.
+// redirect returns the client's rule for following a step's redirects.
 func (f *flow) redirect(s *step) func(*http.Request, []*http.Request) error {
 	return func(next *http.Request, before []*http.Request) error {
 		if len(before) > s.follow || !f.permitted(before[0], next) {

@@ -11,7 +11,7 @@ import (
 	"dyno/lab/workload"
 )
 
-// take checks an answer whose status passed, and saves its values.
+// take checks the content of an answer whose status passed, and saves the step's values.
 func (f *flow) take(s *step, answer *http.Response, body []byte) error {
 	if err := s.check.Unmet(answer.Header, body); err != nil {
 		return err
@@ -30,7 +30,7 @@ func (f *flow) take(s *step, answer *http.Response, body []byte) error {
 	return nil
 }
 
-// value returns the value in an answer; empty: there is none.
+// value returns the value that a rule finds in an answer; empty: the answer has none.
 func (f *flow) value(v *workload.Save, pattern *regexp.Regexp, answer *http.Response, body []byte) (string, error) {
 	switch {
 	case v.Header != "":
@@ -55,8 +55,8 @@ func (f *flow) value(v *workload.Save, pattern *regexp.Regexp, answer *http.Resp
 	return plain(field), nil
 }
 
-// plain returns a JSON value as a text: a string without its quotes and escapes, null as nothing,
-// every other value as it is.
+// plain returns a JSON value as text: a string without its quotes and escapes, null as the empty
+// text, and any other value as it is written.
 func plain(field []byte) string {
 	var text string
 	if len(field) > 0 && field[0] == '"' && json.Unmarshal(field, &text) == nil {

@@ -22,7 +22,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Connect makes a connection before the run's start.
+// Connect establishes a connection before the run's start.
 func (d *drive) Connect(ctx context.Context, worker int) {
 	if worker >= len(d.conns) {
 		return
@@ -38,9 +38,9 @@ func (d *drive) Connect(ctx context.Context, worker int) {
 	}
 }
 
-// call sends messages, and returns the last one of the answer.
+// call makes one call with the given messages, and returns the last message of the answer.
 func (d *Driver) call(ctx context.Context, conn *grpc.ClientConn, messages [][]byte) (answer []byte, err error) {
-	ctx, cancel := context.WithCancel(ctx) // a stream that is left would live on
+	ctx, cancel := context.WithCancel(ctx) // without this, a stream that returns early would stay open
 	defer cancel()
 	options := []grpc.CallOption{grpc.ForceCodec(asItIs{})}
 	var from peer.Peer
@@ -54,9 +54,10 @@ func (d *Driver) call(ctx context.Context, conn *grpc.ClientConn, messages [][]b
 		return nil, err
 	}
 	if shape.ClientStreams && shape.ServerStreams {
-		// A server that answers each message stops reading when its answers are not read.
+		// The loop below reads while the goroutine sends: a server that answers each message
+		// stops reading when its client does not.
 		var sending sync.WaitGroup
-		sending.Go(func() { send(stream, messages) }) // receiving returns why it failed
+		sending.Go(func() { send(stream, messages) }) // RecvMsg returns the reason if sending fails
 		defer sending.Wait()
 		defer cancel()
 	} else if err := send(stream, messages); err != nil {
@@ -73,8 +74,8 @@ func (d *Driver) call(ctx context.Context, conn *grpc.ClientConn, messages [][]b
 	}
 }
 
-// send sends messages, one right after the other. It returns no error where the server has ended
-// the call: receiving returns the reason.
+// send sends the messages without a pause. It returns nil if the server has already ended the
+// call: RecvMsg then returns the reason.
 func send(stream grpc.ClientStream, messages [][]byte) error {
 	for i := range messages {
 		if err := stream.SendMsg(&messages[i]); errors.Is(err, io.EOF) {
@@ -86,7 +87,7 @@ func send(stream grpc.ClientStream, messages [][]byte) error {
 	return stream.CloseSend()
 }
 
-// asItIs is the codec of messages that are encoded already.
+// asItIs is a codec that passes on messages which are already encoded.
 type asItIs struct{}
 
 func (asItIs) Name() string { return "proto" }
@@ -108,15 +109,15 @@ func (asItIs) Unmarshal(data []byte, v any) error {
 	return nil
 }
 
-// statusOf returns the kind of a failed call and notes its reason.
+// statusOf returns the status that results give for a failed call, and notes the reason.
 func (d *Driver) statusOf(ctx context.Context, err error) load.Status {
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return load.Other // the end of the run
+		return load.Other // the end of the run cancelled the call
 	}
 	s := status.Convert(err)
 	d.failed.Add("calls that failed with "+s.Code().String(), errors.New(s.Message()))
 	switch {
-	case ctx.Err() != nil, s.Code() == codes.DeadlineExceeded: // the server sees the deadline, too
+	case ctx.Err() != nil, s.Code() == codes.DeadlineExceeded: // the server may notice the deadline first
 		return load.Timeout
 	case s.Code() == codes.Unavailable && strings.Contains(s.Message(), "connection refused"):
 		return load.Refused
@@ -128,8 +129,8 @@ func (d *Driver) statusOf(ctx context.Context, err error) load.Status {
 	return load.Status(asHTTP(s.Code()))
 }
 
-// asHTTP returns the HTTP status that stands for a code in results, as gateways from HTTP to gRPC
-// translate it.
+// asHTTP returns the HTTP status under which results count a gRPC code. It is the one that
+// gateways from HTTP to gRPC use.
 func asHTTP(code codes.Code) int {
 	switch code {
 	case codes.OK:
@@ -156,7 +157,7 @@ func asHTTP(code codes.Code) int {
 	return http.StatusInternalServerError // Unknown, Internal, DataLoss
 }
 
-// negotiated is what the first call's connection negotiated.
+// negotiated holds the protocol of the first call's connection.
 type negotiated struct{ text atomic.Pointer[string] }
 
 func (s *negotiated) known() bool { return s.text.Load() != nil }

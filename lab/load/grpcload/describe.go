@@ -19,10 +19,11 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// mostFiles bounds the descriptors that a target's reflection may return.
+// mostFiles bounds the number of descriptor files that a target's reflection may return.
 const mostFiles = 10_000
 
-// descriptors returns those of the service that is called, and its name.
+// descriptors returns the descriptors of the service that the driver calls, and the service's
+// name.
 func (d *Driver) descriptors(ctx context.Context) (set *descriptorpb.FileDescriptorSet, service string, err error) {
 	service, name, ok := strings.Cut(d.config.Call, "/")
 	if !ok || !protoreflect.FullName(service).IsValid() || !protoreflect.Name(name).IsValid() {
@@ -40,7 +41,7 @@ func (d *Driver) descriptors(ctx context.Context) (set *descriptorpb.FileDescrip
 	return set, service, nil
 }
 
-// describe returns the method that is called.
+// describe returns the method that the driver calls.
 func (d *Driver) describe(ctx context.Context) (protoreflect.MethodDescriptor, error) {
 	set, service, err := d.descriptors(ctx)
 	if err != nil {
@@ -54,7 +55,7 @@ func (d *Driver) describe(ctx context.Context) (protoreflect.MethodDescriptor, e
 	return find(files, service, name)
 }
 
-// find returns a method; the error lists what there is.
+// find returns a method; its error lists the services or methods that do exist.
 func find(files *protoregistry.Files, service, name string) (protoreflect.MethodDescriptor, error) {
 	found, err := files.FindDescriptorByName(protoreflect.FullName(service))
 	s, ok := found.(protoreflect.ServiceDescriptor)
@@ -83,10 +84,12 @@ func names(files *protoregistry.Files) string {
 	return strings.Join(out, ", ")
 }
 
-// versions are those of reflection, whose messages are the same: many servers have the older only.
+// versions are the versions of the reflection protocol, which share their messages; many servers
+// have the older one only.
 var versions = []string{"v1", "v1alpha"}
 
-// reflect asks the target for the file of a service and all that it imports.
+// reflect fetches the file that defines a service, and all its imports, through the target's
+// reflection.
 func (d *Driver) reflect(ctx context.Context, service string) (set *descriptorpb.FileDescriptorSet, err error) {
 	conn, err := d.dial()
 	if err != nil {
@@ -101,7 +104,7 @@ func (d *Driver) reflect(ctx context.Context, service string) (set *descriptorpb
 	return nil, errors.New("the target has no reflection (grpc.reflection.v1); name its .proto files in load.proto, or a file of descriptors in load.descriptors, as protoc --include_imports --descriptor_set_out writes it")
 }
 
-// gather asks for one file after the other.
+// gather fetches the files one after the other over one stream.
 func gather(ctx context.Context, conn *grpc.ClientConn, version, service string) (*descriptorpb.FileDescriptorSet, error) {
 	ctx, cancel := context.WithCancel(ctx) // ends the stream
 	defer cancel()
@@ -139,9 +142,9 @@ func gather(ctx context.Context, conn *grpc.ClientConn, version, service string)
 	}
 }
 
-// exchange asks one question.
+// exchange sends one reflection request and returns the files in its answer.
 func exchange(stream grpc.ClientStream, ask *reflection.ServerReflectionRequest) ([]*descriptorpb.FileDescriptorProto, error) {
-	if err := stream.SendMsg(ask); err != nil && !errors.Is(err, io.EOF) { // EOF: receiving returns the reason
+	if err := stream.SendMsg(ask); err != nil && !errors.Is(err, io.EOF) { // EOF: RecvMsg returns the reason
 		return nil, err
 	}
 	answer := &reflection.ServerReflectionResponse{}

@@ -1,10 +1,10 @@
-// Package grpcload drives a target with gRPC calls, unary ones and those with a stream of messages
-// in either direction or both. Messages are written as JSON; the target's reflection, or a file of
-// descriptors, says how they are encoded, before the load.
+// Package grpcload drives a target with gRPC calls: unary ones, and calls that stream messages in
+// either direction or both. Scenarios write the messages as JSON; the driver encodes them before
+// the load, by descriptors that come from the target's reflection or from a file.
 //
-// It is not for a conversation, in which a message depends on the answer before it, nor for HTTP
-// (nethttp). Drive owns the pool's goroutines, those of the connections, and one for each call that
-// sends and receives concurrently; it closes all when it returns.
+// It does not support calls in which one message depends on the answer to another, nor HTTP (see
+// nethttp). Drive owns the pool's goroutines, those of the connections, and one for each call
+// that sends and receives concurrently; all have ended when it returns.
 package grpcload
 
 import (
@@ -40,10 +40,10 @@ import (
 type Config struct {
 	Target      string // scheme, host and port: https with TLS, http without
 	Call        string // package.Service/Method
-	Descriptors []byte // a google.protobuf.FileDescriptorSet; nil: the target's reflection
-	// Corpus holds the messages as the JSON bodies of its requests, and the calls' metadata as their
-	// headers. A body has several messages, one after the other, for a method that takes a stream. Its
-	// checks test the fields of the answer in JSON, of a stream those of its last
+	Descriptors []byte // a google.protobuf.FileDescriptorSet; nil: ask the target's reflection
+	// Corpus holds the messages as the bodies of its requests, in JSON, and the calls' metadata
+	// as their headers. For a method that takes a stream, a body holds its messages one after the
+	// other. Checks test the answer in JSON form; of a streamed answer they test the last
 	// message.
 	Corpus  *corpus.Corpus
 	Streams int // calls in flight on each connection; 0: 1
@@ -56,7 +56,7 @@ type Driver struct {
 	addr       string
 	options    []grpc.DialOption
 	method     protoreflect.MethodDescriptor
-	messages   [][][]byte // encoded, by the index of their request; nil: they contain the request's number
+	messages   [][][]byte // encoded messages, by request; nil for a request that contains its sequence number
 	metadata   []metadata.MD
 	failed     load.Notes
 	negotiated negotiated
@@ -64,10 +64,12 @@ type Driver struct {
 
 var _ load.Driver = (*Driver)(nil)
 
-// describeLimit bounds the time in which the target's reflection must answer.
+// describeLimit bounds the time in which the target's reflection must answer, and an attempt to
+// connect.
 const describeLimit = 10 * time.Second
 
-// New asks the target how messages are encoded, unless there are descriptors, and encodes them.
+// New fetches the descriptors from the target, unless the configuration has them, and encodes the
+// messages.
 func New(ctx context.Context, c Config) (*Driver, error) {
 	if err := c.Corpus.Prepare(); err != nil {
 		return nil, err
@@ -89,8 +91,8 @@ func New(ctx context.Context, c Config) (*Driver, error) {
 	return d, nil
 }
 
-// Describe asks the target's reflection for Config.Descriptors, so that a process that does not ask
-// can make the same calls.
+// Describe fetches Config.Descriptors through the target's reflection, so that another process
+// can make the same calls without asking the target.
 func Describe(ctx context.Context, c Config) ([]byte, error) {
 	d, err := to(c)
 	if err != nil {
@@ -105,7 +107,7 @@ func Describe(ctx context.Context, c Config) ([]byte, error) {
 	return proto.Marshal(set)
 }
 
-// to returns a driver that knows how to connect.
+// to returns a driver with the address and the dial options of the target.
 func to(c Config) (*Driver, error) {
 	u, err := url.Parse(c.Target)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
@@ -130,7 +132,7 @@ func (d *Driver) dial() (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+d.addr, d.options...)
 }
 
-// encode prepares a request.
+// encode encodes the messages and the metadata of one request.
 func (d *Driver) encode(r *corpus.Request) error {
 	messages, err := d.encoded(r.Body)
 	if err != nil {
@@ -147,8 +149,8 @@ func (d *Driver) encode(r *corpus.Request) error {
 	return nil
 }
 
-// encoded encodes the messages of a call, which are written as JSON; no text is one empty message,
-// or none in a stream.
+// encoded encodes a call's messages, which are written as JSON. An empty text stands for one
+// empty message or, if the method takes a stream, for no message.
 func (d *Driver) encoded(text []byte) (out [][]byte, err error) {
 	if !d.method.IsStreamingClient() {
 		message, err := d.message(text)
@@ -170,7 +172,7 @@ func (d *Driver) encoded(text []byte) (out [][]byte, err error) {
 	}
 }
 
-// message encodes one message; no text is the empty message.
+// message encodes one message; an empty text stands for the empty message.
 func (d *Driver) message(text []byte) ([]byte, error) {
 	m := dynamicpb.NewMessage(d.method.Input())
 	if len(text) > 0 {
@@ -188,7 +190,7 @@ func (d *Driver) message(text []byte) ([]byte, error) {
 // Engine returns the driver's name.
 func (d *Driver) Engine() string { return "grpc" }
 
-// Notes returns why calls failed, by their code.
+// Notes returns how many calls failed and why, by code.
 func (d *Driver) Notes() []string { return d.failed.Notes() }
 
 // Protocol returns what the connections negotiated; see load.Negotiating.
@@ -222,7 +224,7 @@ func (d *drive) close() {
 	}
 }
 
-// Do makes a call.
+// Do makes one call.
 func (d *drive) Do(ctx context.Context, o *pool.Arrival) pool.Result {
 	requests := d.config.Corpus
 	r := &requests.Requests[o.Index]
@@ -252,7 +254,7 @@ func (d *drive) Do(ctx context.Context, o *pool.Arrival) pool.Result {
 	return result
 }
 
-// unmet checks an answer in JSON.
+// unmet converts an answer to JSON and returns the criterion that it does not meet, or nil.
 func (d *Driver) unmet(check *corpus.Check, answer []byte) error {
 	m := dynamicpb.NewMessage(d.method.Output())
 	if err := proto.Unmarshal(answer, m); err != nil {

@@ -120,7 +120,7 @@ func serve(t *testing.T, reflects, secure bool) (*service, string) {
 	url, options := "http://"+l.Addr().String(), []grpc.ServerOption{}
 	if secure {
 		lender := httptest.NewUnstartedServer(nil)
-		lender.StartTLS() // it makes a certificate
+		lender.StartTLS() // this makes the server's certificate
 		settings := &tls.Config{Certificates: lender.TLS.Certificates}
 		lender.Close()
 		url, options = "https://"+l.Addr().String(), append(options, grpc.Creds(credentials.NewTLS(settings)))
@@ -156,7 +156,7 @@ func messages(t *testing.T, body string, check workload.Check) *corpus.Corpus {
 	return build(t, corpus.Spec{Rows: rows, Load: calling(body, map[string]string{"user": "${row.name}"}, check)})
 }
 
-// several makes requests of several messages, a line each.
+// several makes requests whose bodies hold several messages, one per line.
 func several(t *testing.T, messages []string, check workload.Check) *corpus.Corpus {
 	t.Helper()
 	return build(t, corpus.Spec{Load: calling(strings.Join(messages, "\n")+"\n", nil, check)})
@@ -191,7 +191,8 @@ func run(t *testing.T, c Config, timeout time.Duration) (record.Totals, *Driver)
 	return totals, d
 }
 
-// Unary calls by the server's own reflection: messages from JSON, metadata, the request's number.
+// Unary calls with the server's own reflection: JSON becomes messages, headers become metadata,
+// and each message carries its request's number.
 func TestUnary(t *testing.T) {
 	s, url := serve(t, true, false)
 	check := workload.Check{JSON: []workload.JSONTest{{Path: "username", Equals: "ann"}}}
@@ -205,7 +206,7 @@ func TestUnary(t *testing.T) {
 	}
 }
 
-// A stream counts when it has ended; checks test its last message.
+// A streamed call ends with its stream; checks test the last message.
 func TestServerStreamsOverTLS(t *testing.T) {
 	_, url := serve(t, true, true)
 	for last, failed := range map[int]int64{3: 0, 4: callsIn} {
@@ -218,8 +219,9 @@ func TestServerStreamsOverTLS(t *testing.T) {
 	}
 }
 
-// Messages that a client streams, to one answer or to one each. Larger ones than the flow control's
-// window hold up a server whose answers are not read, and so a client that only sends.
+// Calls that stream messages to the server, which answers all with one message or each with one.
+// The messages are larger than the flow-control window: a server whose answers are not read would
+// block, and so would a client that only sends.
 func TestClientStreamsOverTLS(t *testing.T) {
 	s, url := serve(t, true, true)
 	digits, large := base64.StdEncoding.EncodeToString([]byte("0123")), strings.Repeat("AAAA", 8<<10)
@@ -245,7 +247,7 @@ func TestClientStreamsOverTLS(t *testing.T) {
 	}
 }
 
-// A server may end a call before the client has sent all.
+// A server may end a call before the client has sent all messages.
 func TestStreamsEndEarly(t *testing.T) {
 	_, url := serve(t, true, false)
 	large := `{"payload":{"body":"` + strings.Repeat("AAAA", 8<<10) + `"},"expectCompressed":{"value":true}}`
@@ -255,8 +257,7 @@ func TestStreamsEndEarly(t *testing.T) {
 	}
 }
 
-// Codes are shown as the HTTP statuses that stand for them, and notes have the code and its
-// message.
+// Results show gRPC codes as HTTP statuses; the notes have the code and its message.
 func TestFailures(t *testing.T) {
 	_, url := serve(t, true, false)
 	for _, tt := range []struct {
@@ -278,7 +279,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A server that goes away is a result.
+// A server that goes away makes calls fail; the drive itself does not fail.
 func TestRefused(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -291,7 +292,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// descriptors is what protoc writes for the service.
+// descriptors is a descriptor set for the service, as protoc writes it.
 func descriptors(t *testing.T) []byte {
 	t.Helper()
 	set := &descriptorpb.FileDescriptorSet{}

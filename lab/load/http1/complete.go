@@ -7,17 +7,18 @@ import (
 	"dyno/lab/load/http1/wire"
 )
 
-// Pauses between failed attempts to connect, so that an absent target costs no CPU. A connection
-// that carried a request is replaced immediately: then the requests set the pace.
+// Pauses between failed attempts to connect, so that a target that is down costs no CPU. A
+// connection that carried a request is replaced without a pause: its requests then limit the rate
+// of attempts.
 const (
 	firstPause   = int64(time.Millisecond)
 	longestPause = int64(100 * time.Millisecond)
 )
 
-// onReceived processes bytes that were read from a connection.
+// onReceived processes bytes that arrived on a connection.
 func (s *sender) onReceived(c *conn, in []byte) {
 	for len(in) > 0 {
-		if c.count == 0 { // bytes without a request
+		if c.count == 0 { // the target sent bytes although no request is in flight
 			s.closeConn(c)
 			return
 		}
@@ -25,7 +26,7 @@ func (s *sender) onReceived(c *conn, in []byte) {
 		switch {
 		case v == wire.Incomplete:
 			return
-		case v == wire.Malformed, len(rest) > 0 && c.count == 1: // or more bytes than the answer has
+		case v == wire.Malformed, len(rest) > 0 && c.count == 1: // or the target sent more bytes than the only request's answer has
 			s.failConn(c, load.Malformed)
 			return
 		}
@@ -59,8 +60,8 @@ func (s *sender) answered(c *conn) bool {
 		}
 		success = failed == 0
 	}
-	// An answer may overtake its own request. A target that keeps the connection open reads the
-	// rest of the request.
+	// A target may answer before it has received the whole request. If it then keeps the
+	// connection open, it reads the rest of the request.
 	stays := p.Persists() && !c.broken
 	s.complete(f, load.Status(status), success, failed)
 	c.pop()
@@ -77,8 +78,8 @@ func (s *sender) answered(c *conn) bool {
 	return true
 }
 
-// complete reports how a request that was sent has ended; failed is the number of its units that
-// failed a check of the content.
+// complete reports how a request that was sent has ended; failed is the number of its units whose
+// content did not pass the check.
 func (s *sender) complete(f *flight, status load.Status, success bool, failed int) {
 	s.completion = load.Completion{
 		Seq: f.seq, Intended: f.intended, Sent: f.sent, Done: s.now,
@@ -106,7 +107,7 @@ func (s *sender) onClosed(c *conn, status load.Status) {
 }
 
 // failConn fails the requests in flight and closes the connection. The oldest request ends with
-// the status; those behind it end with Closed.
+// the given status; those after it end with Closed.
 func (s *sender) failConn(c *conn, status load.Status) {
 	for ; c.count > 0; c.pop() {
 		s.complete(c.oldest(), status, false, 0)
@@ -137,8 +138,8 @@ func (s *sender) closeConn(c *conn) {
 	s.redial, s.wake = true, 0
 }
 
-// reconnect begins the handshake of every connection that is down, and returns when it must be
-// called again.
+// reconnect begins the handshake of each connection that is down and whose pause is over. It
+// returns the instant at which it must be called again.
 func (s *sender) reconnect() (again int64) {
 	again = never
 	s.redial = false
@@ -169,9 +170,9 @@ func (s *sender) onConnected(c *conn) {
 	s.fill(c)
 }
 
-// onRefused handles a failed handshake. In the open model, if no other connection exists or is
-// being made, all queued requests fail; in the closed model, as many fail as the connection
-// carries.
+// onRefused handles a failed handshake. In the closed model it fails as many queued requests as
+// the connection would have carried. In the open model it fails all queued requests, but only if
+// no other connection is up or connecting.
 func (s *sender) onRefused(c *conn, status load.Status) {
 	s.closeConn(c)
 	n := 0
@@ -187,7 +188,7 @@ func (s *sender) onRefused(c *conn, status load.Status) {
 	}
 }
 
-// onFailedTries handles the handshakes that failed in the call that began them, and reports
+// onFailedTries handles the handshakes that failed in the very call that began them, and reports
 // whether there were any.
 func (s *sender) onFailedTries(tries *[]failedTry) bool {
 	if len(*tries) == 0 {
@@ -203,8 +204,8 @@ func (s *sender) onFailedTries(tries *[]failedTry) bool {
 	return true
 }
 
-// expectBy ensures that expire is called when a request or handshake that began at an instant
-// times out.
+// expectBy makes sure that expire is called when a request or handshake that began at the given
+// instant times out.
 func (s *sender) expectBy(began int64) {
 	if s.plan.Timeout <= 0 {
 		return
@@ -217,7 +218,7 @@ func (s *sender) expectBy(began int64) {
 
 // expire fails requests and handshakes that have timed out.
 func (s *sender) expire() {
-	limit := s.now - int64(s.plan.Timeout) // what began then or earlier has timed out
+	limit := s.now - int64(s.plan.Timeout) // what began at this instant or earlier has timed out
 	s.deadline = never
 	for s.queue.len > 0 && s.queue.front().intended <= limit {
 		s.failRequest(s.queue.pop(), load.Timeout)
@@ -234,7 +235,7 @@ func (s *sender) expire() {
 		c := &s.conns[i]
 		switch {
 		case c.state == connecting && c.since <= limit:
-			s.closeConn(c) // the queued requests are younger, or have timed out above
+			s.closeConn(c) // the queued requests came later, or were failed above
 		case c.state == connecting:
 			s.expectBy(c.since)
 		case c.count > 0 && c.oldest().intended <= limit:

@@ -14,10 +14,10 @@ const (
 	up
 )
 
-// conn is one connection of a sender; when its socket is lost, another takes its place.
+// conn is one connection of a sender; when its socket is lost, the sender opens another for it.
 type conn struct {
 	index int32
-	gen   int32 // counts its sockets; events of an older one are ignored
+	gen   int32 // number of its current socket; events of earlier sockets are ignored
 	fd    int
 	state connState
 	idle  bool // queued in sender.idle
@@ -25,16 +25,16 @@ type conn struct {
 	since    int64 // the instant the handshake began
 	retry    int64 // earliest instant of the next attempt to connect
 	failures int   // failed attempts in a row
-	pending  int   // closed model: requests to make when it is connected again
+	pending  int   // closed model: requests to make as soon as it is connected again
 
-	flights []flight // a ring: sent and not yet answered
+	flights []flight // a ring buffer of the requests that were sent and not yet answered
 	first   int
 	count   int
-	freeAt  int64 // the instant it could last take a request
+	freeAt  int64 // the instant since which it could have taken a request
 	parser  wire.Parser
 
 	out       []byte // request bytes that the socket has not accepted
-	broken    bool   // nothing more can be written
+	broken    bool   // a write has failed; nothing more is written
 	brokenWhy load.Status
 }
 
@@ -42,7 +42,7 @@ type conn struct {
 type due struct {
 	seq      uint64
 	intended int64
-	index    int // of its request
+	index    int // of its request in the corpus
 }
 
 // flight is a request that was sent.
@@ -81,10 +81,10 @@ func (c *conn) connected(at int64) {
 	c.out, c.broken = c.out[:0], false
 }
 
-// socket identifies one of the sockets that a connection has over time.
+// socket identifies one of the sockets that a conn has over time.
 type socket struct{ index, gen int32 }
 
-// failedTry is a handshake that failed in the call that began it.
+// failedTry is a handshake that failed in the very call that began it.
 type failedTry struct {
 	socket
 	status load.Status

@@ -64,8 +64,8 @@ func (d *Driver) send(ctx context.Context, p *load.Plan, rec *load.Recorder, sha
 	return nil
 }
 
-// tune prepares the calling thread and returns the function that undoes it. A setting that the
-// kernel refuses is no error: the send-lag shows what it costs.
+// tune prepares the calling thread and returns a function that undoes it. If the kernel refuses a
+// setting, that is no error: the send lag in the results shows the cost.
 func (d *Driver) tune(p *load.Plan, rec *load.Recorder) (undo func()) {
 	// The kernel may delay a timer by the thread's slack, 50 us by default; 0 restores the
 	// default.
@@ -94,7 +94,7 @@ func setScheduler(policy uint32, priority uint32) error {
 	return unix.SchedSetAttr(0, &attr, 0)
 }
 
-// resolve looks up the target. If it has no address, every request will fail to connect.
+// resolve looks up the target. If the name has no address, every request will fail to connect.
 func (d *Driver) resolve(ctx context.Context) netip.AddrPort {
 	port, err := strconv.ParseUint(d.port, 10, 16)
 	if err != nil {
@@ -106,12 +106,14 @@ func (d *Driver) resolve(ctx context.Context) netip.AddrPort {
 	if err != nil || len(ips) == 0 {
 		return netip.AddrPort{}
 	}
-	// A name such as localhost has both; services listen on IPv4 by default.
+	// A name such as localhost often has both IPv4 and IPv6 addresses; services listen on IPv4 by
+	// default.
 	best := max(0, slices.IndexFunc(ips, func(ip netip.Addr) bool { return ip.Unmap().Is4() }))
 	return netip.AddrPortFrom(ips[best].Unmap(), uint16(port))
 }
 
-// sockaddr makes an address for one thread, which reuses it; nil for none.
+// sockaddr converts an address for one thread, which reuses the result; nil stands for no
+// address.
 func sockaddr(a netip.AddrPort) unix.Sockaddr {
 	if !a.IsValid() {
 		return nil

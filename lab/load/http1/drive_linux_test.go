@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	flag.Set("test.parallel", "16") // each drive waits for its windows to end more than it computes
+	flag.Set("test.parallel", "16") // drives mostly wait for their windows to end, so that 16 of them can run in parallel
 	goleak.VerifyTestMain(m)
 }
 
@@ -139,8 +139,8 @@ func at(n int) func() load.Schedule {
 
 const testTimeout = time.Minute // a bound that no passing test reaches
 
-// A pipeline is filled: the server receives as many requests as the pipeline holds before it
-// answers the first.
+// The driver fills the pipeline: the server receives as many requests as the pipeline holds
+// before it answers the first.
 func TestPipelineIsFilled(t *testing.T) {
 	const depth, many = 4, 40
 	for _, backend := range []string{BackendEpoll, BackendUring} {
@@ -168,8 +168,8 @@ func TestPipelineIsFilled(t *testing.T) {
 	}
 }
 
-// When a connection is lost, the request in turn ends with the connection's error, and those
-// behind it as closed.
+// When a connection is lost, its oldest request ends with the connection's error, and those after
+// it end as closed.
 func TestPipelineIsLost(t *testing.T) {
 	const depth = 4
 	for _, backend := range []string{BackendEpoll, BackendUring} {
@@ -231,7 +231,7 @@ func TestPipelineOfLongRequests(t *testing.T) {
 	}
 }
 
-// There are more connections than the ring has room for requests or buffers.
+// More connections are open than the ring has room for requests or buffers.
 func TestManyConnections(t *testing.T) {
 	const many = 1500
 	for _, backend := range []string{BackendEpoll, BackendUring} {
@@ -256,9 +256,9 @@ func TestUnknownHost(t *testing.T) {
 	}
 }
 
-// While nothing fails, a request costs no memory: a drive's allocations do not grow with the
-// requests it sends. They do grow with its windows, and a slow machine needs more windows for
-// many requests.
+// While nothing fails, a request allocates nothing: a drive's allocations do not grow with its
+// requests. They do grow with its windows, of which a slow machine needs more for the same number
+// of requests.
 func TestRequestsDoNotAllocate(t *testing.T) {
 	for _, backend := range []string{BackendEpoll, BackendUring} {
 		t.Run(backend, func(t *testing.T) {
@@ -282,7 +282,8 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// counted answers every small request without allocating: it counts the bytes that arrive.
+// counted answers every small request without allocating: it counts arriving bytes instead of
+// parsing.
 func counted(c net.Conn, in *bufio.Reader) {
 	const length = len("POST / HTTP/1.1\r\nHost: 127.0.0.1:12345\r\nContent-Length: 5\r\n\r\nhello")
 	buf, reply := make([]byte, length), []byte(ok)

@@ -16,22 +16,22 @@ const (
 	maxEvents = 512 // events fetched per system call
 )
 
-// interest is the set of events that epoll watches on every socket for its whole life. It reports
-// changes only (edge-triggered), so watching for room to write costs nothing until a socket was
-// full, and no call is ever needed to change it.
+// interest is the set of events that epoll watches on every socket, unchanged as long as the
+// socket is open. It is edge-triggered: epoll reports room to write only after the socket's
+// buffer was full, so watching for it costs nothing and the set never changes.
 const interest = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
 
-// epoll is the back end of non-blocking calls: one to wait for many sockets, one to read and one
-// to write for each request.
+// epoll is the back end that uses non-blocking system calls: one call waits for many sockets;
+// each request takes one to write and one to read.
 type epoll struct {
 	s       *sender
 	fd      int
 	address unix.Sockaddr
 	events  []unix.EpollEvent
 	buf     []byte
-	gather  bool        // write a connection's requests together after the events of a wait
-	full    []socket    // connections with gathered requests
-	failed  []failedTry // handshakes that failed in the call that began them
+	gather  bool        // collect each connection's requests while handling events, and write them in one call
+	full    []socket    // connections with collected requests
+	failed  []failedTry // handshakes that failed in the very call that began them
 	coarse  bool        // the kernel has no epoll_pwait2: waits are rounded up to 1 ms
 }
 
@@ -72,7 +72,7 @@ func (e *epoll) close(c *conn) {
 
 func (e *epoll) send(c *conn, b []byte) {
 	switch {
-	case len(c.out) > 0: // after the bytes that wait already
+	case len(c.out) > 0: // append b to the bytes that are still waiting
 	case e.gather:
 		e.full = append(e.full, socket{c.index, c.gen})
 	default:
@@ -81,15 +81,15 @@ func (e *epoll) send(c *conn, b []byte) {
 	c.out = append(c.out, b...)
 }
 
-// flush writes a connection's gathered requests, as far as its socket accepts them.
+// flush writes a connection's collected requests, as far as its socket accepts them.
 func (e *epoll) flush(c *conn) {
 	n := e.write(c, c.out)
 	c.out = c.out[:copy(c.out, c.out[n:])]
 }
 
 // write returns the number of bytes that the socket accepted. If the connection is broken, write
-// only stores the reason: the answer may still be readable, and the end of the connection is read
-// after it.
+// only stores the reason: an answer may still be readable, and reading then meets the end of the
+// connection.
 func (e *epoll) write(c *conn, b []byte) (n int) {
 	for n < len(b) && !c.broken {
 		k, errno := write(c.fd, b[n:])
@@ -133,7 +133,7 @@ func (e *epoll) poll(remaining int64) int {
 		n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(e.fd), uintptr(unsafe.Pointer(&e.events[0])), uintptr(len(e.events)), uintptr(unsafe.Pointer(&ts)), 0, 0)
 		if e.coarse = errno == unix.ENOSYS || errno == unix.EPERM; !e.coarse {
 			if errno != 0 {
-				return 0 // EINTR: the runtime woke the thread
+				return 0 // EINTR: the Go runtime sent the thread a signal
 			}
 			return int(n)
 		}
@@ -184,7 +184,7 @@ func (e *epoll) happened(c *conn, events uint32) {
 		e.s.now = e.s.clock()
 	}
 	event := unix.EpollEvent{Events: interest, Fd: c.index, Pad: c.gen}
-	if err := unix.EpollCtl(e.fd, unix.EPOLL_CTL_MOD, c.fd, &event); err != nil { // the next wait reports it again
+	if err := unix.EpollCtl(e.fd, unix.EPOLL_CTL_MOD, c.fd, &event); err != nil { // re-arming makes the next wait report the event again
 		e.s.onClosed(c, load.Other)
 	}
 }

@@ -1,12 +1,14 @@
-// Package http1 drives a target over plain HTTP/1.1 at the least cost per request that Go allows:
-// locked threads, non-blocking sockets, prebuilt bytes, and no allocation during the load.
-// Generator and target share few cores, so CPU time spent here is missing there.
+// Package http1 drives a target over plain HTTP/1.1 at the lowest cost per request that Go
+// allows: it uses locked threads, non-blocking sockets and prebuilt bytes, and does not allocate
+// during the load. Generator and target often share a few cores, where CPU time that the
+// generator uses is missing in the target.
 //
-// Two back ends share everything but the event loop. io_uring sends in groups, and is the default
-// where the kernel has it. scenarios/peers/generator.yaml measures both, with --backend.
+// The two back ends, epoll and io_uring, differ in the event loop only. io_uring submits sends in
+// groups, and is the default where the kernel supports it. scenarios/peers/generator.yaml
+// measures both, with --backend.
 //
-// It is not for TLS or HTTP/2 and runs on Linux only; package nethttp does the rest. Drive owns one
-// goroutine per sending thread, and all have ended when it returns.
+// It speaks neither TLS nor HTTP/2 and runs on Linux only; package nethttp covers the rest. Drive
+// owns one goroutine per sending thread, and all have ended when it returns.
 package http1
 
 import (
@@ -32,11 +34,11 @@ type Config struct {
 	// pipelining.
 	Pipeline int
 	// Backend is the kernel interface: "epoll", "uring", or "" for the better one that this
-	// kernel has.
+	// kernel supports.
 	Backend string
-	// Realtime requests real-time priority for the sending threads in the open model, where that
-	// is permitted: a target on the same cores then cannot delay a send. In the closed model it
-	// costs CPU and gains nothing, so it is ignored.
+	// Realtime requests real-time priority for the sending threads in the open model, if the
+	// process may have it: a target on the same cores then cannot delay a send. In the closed
+	// model Realtime is ignored, since there it costs CPU and gains nothing.
 	Realtime bool
 }
 
@@ -46,7 +48,7 @@ const (
 	BackendUring = "uring"
 )
 
-// maxPipeline bounds Config.Pipeline; in a longer pipeline requests only wait for one another.
+// maxPipeline bounds Config.Pipeline: in a longer pipeline, requests only wait for one another.
 const maxPipeline = 1024
 
 // Driver is a load.Driver. It can drive several plans, one after the other.
@@ -88,7 +90,7 @@ func New(c Config) (*Driver, error) {
 // Engine names the driver and its back end.
 func (d *Driver) Engine() string { return "raw-" + d.backend }
 
-// Notes returns the redirects that failed.
+// Notes returns how many answers failed, and the first of them.
 func (d *Driver) Notes() []string { return d.refused.Notes() }
 
 // Protocol returns the only protocol that the engine speaks.
@@ -97,7 +99,7 @@ func (d *Driver) Protocol() string { return "HTTP/1.1" }
 // threads returns the number of sending threads for a number of connections.
 func (d *Driver) threads(connections int) int {
 	if d.config.Corpus.Supply != nil {
-		return 1 // requests that are sent once are sent in order
+		return 1 // requests that are sent once are sent in order, which needs a single thread
 	}
 	n := d.config.Threads
 	if n == 0 {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Numbers of the kernel's interface.
+// Constants of the kernel's io_uring interface (include/uapi/linux/io_uring.h).
 const (
 	setupCQSize       = 1 << 3
 	setupSubmitAll    = 1 << 7
@@ -105,18 +105,18 @@ type bufferEntry struct {
 	_    uint16
 }
 
-// ring is the part of the kernel's io_uring(7) that a load generator uses: sends that are submitted
-// in groups, receives that go on into a ring of buffers, and waiting for both with one system call.
-// It knows no HTTP, and is not for files. One thread uses it.
+// ring is the part of the kernel's io_uring(7) that a load generator needs: sends that are
+// submitted in groups, multishot receives into a ring of buffers, and one system call that waits
+// for both. It knows nothing of HTTP, and is not for files. Only one thread may use it.
 type ring struct {
 	fd       int
-	shared   []byte // both rings
+	shared   []byte // memory of both queues, shared with the kernel
 	sqeBytes []byte
 	sqHead   *uint32
 	sqTail   *uint32
 	sqMask   uint32
 	sqes     []sqe
-	tail     uint32 // local, ahead of the shared tail until submit
+	tail     uint32 // the program's tail; Submit and Wait store it in the shared tail
 	cqHead   *uint32
 	cqTail   *uint32
 	cqMask   uint32
@@ -129,8 +129,9 @@ type ring struct {
 	bufferTail uint16
 }
 
-// newRing makes a ring for a number of concurrent requests and receive buffers, both powers of two.
-// It fails if the kernel lacks something that a ring needs (Linux 6.1).
+// newRing makes a ring for a number of concurrent requests and a number of receive buffers, both
+// powers of two. It fails if the kernel lacks a feature that the ring needs (Linux 6.1 has them
+// all).
 func newRing(entries, buffers, bufferSize int) (*ring, error) {
 	p := ringParams{
 		flags:     setupCQSize | setupSubmitAll | setupCoopTaskrun | setupSingleIssuer | setupDeferTaskrun,
@@ -177,7 +178,7 @@ func (r *ring) mapRings(p *ringParams) (err error) {
 }
 
 // addBuffers gives the kernel buffers to receive into. They are outside Go's heap, because the
-// kernel may keep one for longer than the program does.
+// kernel may use a buffer after the program has dropped the ring.
 func (r *ring) addBuffers(n, size int) (err error) {
 	const prot, flags = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_ANONYMOUS | unix.MAP_PRIVATE
 	if r.bufferRing, err = unix.Mmap(-1, 0, n*bufferRingEntSize, prot, flags); err != nil {
@@ -199,28 +200,29 @@ func (r *ring) addBuffers(n, size int) (err error) {
 	return nil
 }
 
-// Buffer returns the first n bytes of a buffer that was received into.
+// Buffer returns the first n bytes of a buffer that the kernel received into.
 func (r *ring) Buffer(id uint16, n int) []byte {
 	at := int(id) * r.bufferSize
 	return r.buffers[at : at+n : at+r.bufferSize]
 }
 
-// GiveBack returns a buffer to the kernel; PublishBuffers lets the kernel see it.
+// GiveBack returns a buffer to the kernel, which sees it after the next PublishBuffers.
 func (r *ring) GiveBack(id uint16) {
 	e := (*bufferEntry)(unsafe.Pointer(&r.bufferRing[int(r.bufferTail&r.bufferMask)*bufferRingEntSize]))
 	e.addr, e.len, e.id = uint64(uintptr(unsafe.Pointer(&r.buffers[int(id)*r.bufferSize]))), uint32(r.bufferSize), id
 	r.bufferTail++
 }
 
-// PublishBuffers lets the kernel see the buffers that were given back. It stores the 16-bit tail
-// together with the id in front of it, which it leaves as it is: Go has no atomic store of 16 bits.
+// PublishBuffers lets the kernel see the buffers that were given back, by storing the 16-bit
+// tail. Go has no atomic store of 16 bits, so it stores the tail together with the 16-bit id
+// before it, unchanged.
 func (r *ring) PublishBuffers() {
 	word := (*uint32)(unsafe.Pointer(&r.bufferRing[bufferRingTailAt-2]))
 	atomic.StoreUint32(word, *word&0xffff|uint32(r.bufferTail)<<16)
 }
 
-// next returns a cleared request to fill in. The kernel takes requests as they are submitted, so a
-// full ring has room again after one call.
+// next returns a cleared queue entry to fill in. The kernel consumes entries when they are
+// submitted, so a full queue has room again after Submit.
 func (r *ring) next(op uint8, fd int, userData uint64) *sqe {
 	for r.tail-atomic.LoadUint32(r.sqHead) > r.sqMask {
 		r.Submit()
@@ -231,13 +233,13 @@ func (r *ring) next(op uint8, fd int, userData uint64) *sqe {
 	return e
 }
 
-// Poll requests one completion when a descriptor has one of the events of poll(2).
+// Poll requests one completion as soon as a descriptor has one of the given poll(2) events.
 func (r *ring) Poll(fd int, events uint32, userData uint64) {
 	r.next(opPollAdd, fd, userData).opFlags = events
 }
 
-// Send requests that bytes be sent, with the flags of send(2). The bytes must be on the heap, and
-// stay as they are until they are sent. A quiet request that succeeds has no completion.
+// Send requests a send(2) with the given flags. The bytes must be on the heap and must not change
+// until they are sent. A quiet request produces a completion only if it fails.
 func (r *ring) Send(fd int, b []byte, flags uint32, quiet bool, userData uint64) {
 	e := r.next(opSend, fd, userData)
 	e.addr, e.len, e.opFlags = uint64(uintptr(unsafe.Pointer(&b[0]))), uint32(len(b)), flags
@@ -246,24 +248,24 @@ func (r *ring) Send(fd int, b []byte, flags uint32, quiet bool, userData uint64)
 	}
 }
 
-// Receive requests a completion for every piece that a socket receives, each in a buffer of its
-// own.
+// Receive requests a completion for each piece of data that a socket receives, each in its own
+// buffer (multishot receive).
 func (r *ring) Receive(fd int, userData uint64) {
 	e := r.next(opRecv, fd, userData)
 	e.ioprio, e.flags, e.bufGroup = recvMultishot, sqeBufferSelect, bufferGroup
 }
 
-// Pending is how many requests were made and not submitted.
+// Pending returns the number of requests that the kernel has not yet taken.
 func (r *ring) Pending() uint32 { return r.tail - atomic.LoadUint32(r.sqHead) }
 
-// Submit hands the requests to the kernel. What the kernel did not take, for want of memory, stays
-// pending.
+// Submit hands the requests to the kernel. Those that the kernel does not take, for want of
+// memory, stay pending.
 func (r *ring) Submit() {
 	atomic.StoreUint32(r.sqTail, r.tail)
 	unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.Pending()), 0, 0, 0, 0)
 }
 
-// Wait submits likewise, and waits for a first completion for as long as a time says.
+// Wait submits as Submit does, and waits up to the timeout for at least one completion.
 func (r *ring) Wait(timeout *unix.Timespec) {
 	atomic.StoreUint32(r.sqTail, r.tail)
 	arg := enterArg{ts: uint64(uintptr(unsafe.Pointer(timeout)))}
@@ -274,7 +276,7 @@ func (r *ring) Wait(timeout *unix.Timespec) {
 	unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.Pending()), atLeast, enterGetEvents|enterExtArg, uintptr(unsafe.Pointer(&arg)), unsafe.Sizeof(arg))
 }
 
-// Completions calls handle for everything that has been completed.
+// Completions calls handle for every available completion.
 func (r *ring) Completions(handle func(*cqe)) {
 	head, tail := *r.cqHead, atomic.LoadUint32(r.cqTail)
 	for ; head != tail; head++ {
@@ -283,7 +285,7 @@ func (r *ring) Completions(handle func(*cqe)) {
 	atomic.StoreUint32(r.cqHead, head)
 }
 
-// Close ends the ring, whatever it still works on.
+// Close closes the ring, whether or not requests are still in progress.
 func (r *ring) Close() {
 	unix.Close(r.fd)
 	for _, m := range [][]byte{r.shared, r.sqeBytes, r.bufferRing, r.buffers} {

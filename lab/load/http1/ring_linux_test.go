@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What one socket sends, the other receives, in two buffers that are used again.
+// What one socket sends, the other receives, through two buffers that are reused.
 func TestSendAndReceive(t *testing.T) {
 	r, err := newRing(4, 2, 64)
 	if err != nil {

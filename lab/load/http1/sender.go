@@ -12,21 +12,22 @@ import (
 )
 
 const (
-	never = math.MaxInt64 // an instant that never comes
-	// tick is the interval of a sender's less urgent work: windows, CPU time, whether to stop.
+	never = math.MaxInt64 // an instant after all others
+	// tick is the interval of the work that can wait: closing windows, recording CPU time,
+	// checking the context.
 	tick = int64(record.WindowLength)
 	// expiryGrain is the shortest time between two searches for requests that have timed out.
 	expiryGrain = int64(time.Millisecond)
 )
 
-// backend is a sender's interface to the kernel. It calls back onConnected, onRefused, onReceived
-// and onClosed, only for sockets that are still those of their connection, and never from
-// connect, send or close.
+// backend is a sender's interface to the kernel. It calls the sender's onConnected, onRefused,
+// onReceived and onClosed, but never from within connect, send or close, and only for a
+// connection's current socket.
 type backend interface {
 	connect(c *conn)        // begins a handshake
 	send(c *conn, b []byte) // b may change as soon as send has returned
 	close(c *conn)
-	wait(until int64) // handles events; returns at the latest at an instant
+	wait(until int64) // handles events; returns at the given instant at the latest
 	end()
 }
 
@@ -42,7 +43,7 @@ type sender struct {
 	depth    int // requests that may be in flight on one connection
 
 	conns      []conn
-	idle       fifo[int32] // connections that can take a request; some may have gone down since
+	idle       fifo[int32] // connections that can take a request; some may have gone down since they were queued
 	queue      fifo[due]   // requests that wait for a connection
 	inFlight   int
 	connected  int // connections that are up
@@ -50,14 +51,14 @@ type sender struct {
 
 	now        int64 // the instant the last wait returned
 	latest     int64 // the clock's last reading
-	wake       int64 // until then only kernel events need handling
+	wake       int64 // until this instant only events from the kernel need handling
 	started    bool
 	sending    bool  // the closed model makes new requests
 	left       int64 // requests that the closed model may still make
 	schedule   load.Schedule
 	arrival    int64 // the next intended time
-	deadline   int64 // nothing times out before this instant
-	ticked     int64 // the next tick
+	deadline   int64 // no request or handshake times out before this instant
+	ticked     int64 // the instant of the next tick
 	redial     bool  // some connection is down
 	completion load.Completion
 }
@@ -74,7 +75,7 @@ func (s *sender) run(ctx context.Context) {
 	}
 }
 
-// clock reads the clock and stores the reading for callers that need no newer one.
+// clock reads the clock, and stores the reading for code that needs no newer one.
 func (s *sender) clock() int64 {
 	s.latest = monotonic.Now()
 	return s.latest
@@ -122,7 +123,7 @@ func (s *sender) housekeep(ctx context.Context) (finished bool) {
 	if over {
 		s.wake = min(s.wake, s.plan.DrainUntil())
 		if s.queue.len == 0 && s.inFlight == 0 {
-			s.wake = now // expire ended the last
+			s.wake = now // expire has just ended the last request
 		}
 	} else {
 		s.wake = min(s.wake, s.plan.SendUntil())
@@ -146,8 +147,8 @@ func (s *sender) pull() int64 {
 	return at
 }
 
-// arrive makes a request; ok is false when every request was sent that may be sent once: the load
-// then ends as soon as nothing is in flight.
+// arrive creates a request. ok is false if each request may be sent only once and all were: the
+// load then ends as soon as no request is in flight.
 func (s *sender) arrive(intended int64) (d due, ok bool) {
 	requests := s.driver.config.Corpus
 	if requests.Supply == nil {
@@ -163,7 +164,7 @@ func (s *sender) arrive(intended int64) (d due, ok bool) {
 	return due{seq: s.shard.Arrive(intended), intended: intended, index: index}, true
 }
 
-// issue makes a request and sends it, or queues it until a connection is free.
+// issue creates a request and sends it, or queues it until a connection is free.
 func (s *sender) issue(intended, could int64) {
 	d, ok := s.arrive(intended)
 	if !ok {
@@ -179,8 +180,7 @@ func (s *sender) issue(intended, could int64) {
 	s.expectBy(intended)
 }
 
-// refill makes the requests that a connection still has to make, on whatever connection they are
-// sent.
+// refill creates the requests that a connection still has to make; any connection may send them.
 func (s *sender) refill(c *conn) {
 	for ; c.pending > 0 && s.sending; c.pending-- {
 		now := s.clock()
@@ -189,7 +189,7 @@ func (s *sender) refill(c *conn) {
 	}
 }
 
-// spend takes one request off the number that the closed model may still make.
+// spend takes one from the number of requests that the closed model may still make.
 func (s *sender) spend() {
 	if s.left--; s.left == 0 {
 		s.sending = false
@@ -209,7 +209,8 @@ func (s *sender) takeIdle() *conn {
 	return nil
 }
 
-// send sends a request that could have been sent since an instant.
+// send sends a request at the instant at; could is the instant since which it could have been
+// sent.
 func (s *sender) send(c *conn, d due, at, could int64) {
 	req := &s.requests[d.index]
 	req.Number(d.seq)
@@ -232,9 +233,9 @@ func (s *sender) markIdle(c *conn) {
 	}
 }
 
-// fill gives work to a connection that can take a request: in the closed model first the requests
-// that replace answered ones, so that every connection keeps its share of the load; then queued
-// requests.
+// fill sends requests on a connection as long as it can take more. In the closed model the
+// requests that replace its answered ones come first, so that each connection keeps its share of
+// the load; then come queued requests.
 func (s *sender) fill(c *conn) {
 	for c.count < s.depth {
 		switch {
@@ -254,7 +255,7 @@ func (s *sender) fill(c *conn) {
 		default:
 			s.markIdle(c)
 			if s.inFlight == 0 {
-				s.wake = 0 // perhaps it was the last
+				s.wake = 0 // this may have been the last request in flight
 			}
 			return
 		}

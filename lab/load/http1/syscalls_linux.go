@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// System calls that never block bypass the scheduler's bookkeeping.
+// System calls that never block use RawSyscall, which skips the Go scheduler's bookkeeping.
 
 func read(fd int, b []byte) (int, unix.Errno) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
@@ -45,7 +45,8 @@ func newSocket(address unix.Sockaddr) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	// The last piece of a long request must not wait for the acknowledgement of the one before.
+	// Without TCP_NODELAY the last segment of a long request would wait for the acknowledgement
+	// of the one before (Nagle's algorithm).
 	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
 		unix.Close(fd)
 		return -1, err
@@ -66,9 +67,10 @@ func dial(address unix.Sockaddr) (int, error) {
 	return fd, nil
 }
 
-// handshake returns the result of a completed handshake. A socket that is connected to itself was
-// refused: the kernel makes that of a port without a listener when it picks the same port for the
-// client, and the driver would take its own requests for answers.
+// handshake returns the result of a finished handshake. It treats a socket that is connected to
+// itself as refused: when nothing listens at the target's port, the kernel may pick that same
+// port for the client and connect the socket to itself. The driver would then take its own
+// requests for answers.
 func handshake(fd int) error {
 	errno, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	switch {
@@ -98,7 +100,7 @@ func endpoint(a unix.Sockaddr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// connectStatus returns the kind of a failure to connect.
+// connectStatus returns the status for a failure to connect.
 func connectStatus(err error) load.Status {
 	if errors.Is(err, unix.ECONNREFUSED) {
 		return load.Refused
@@ -106,7 +108,7 @@ func connectStatus(err error) load.Status {
 	return load.Connect
 }
 
-// endStatus returns the kind of a broken connection.
+// endStatus returns the status for a broken connection.
 func endStatus(errno unix.Errno) load.Status {
 	if errno == unix.ECONNRESET || errno == unix.EPIPE {
 		return load.Reset

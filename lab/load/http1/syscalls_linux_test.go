@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A socket that is connected to itself, as the kernel can make it when nothing listens at the
-// target, was refused; another one was not.
+// handshake reports a socket as refused if it is connected to itself, which the kernel can cause
+// when nothing listens at the target; it accepts any other connected socket.
 func TestConnectedToItselfIsRefused(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -13,18 +13,18 @@ const (
 	ringEntries    = 256
 	ringBufferSize = 16 << 10 // bytes: nearly every answer fits into one buffer
 	minRingBuffers = 64
-	maxRingBuffers = 1024 // further concurrent answers wait in their sockets
-	// submitEvery bounds the number of sends that are gathered before they are submitted. A send
-	// takes about 3 us on loopback, so the last of 8 leaves 20 us after the instant that was
-	// recorded for it.
+	maxRingBuffers = 1024 // with more concurrent answers, the further ones wait in their sockets
+	// submitEvery bounds the number of sends that are collected before they are submitted. A send
+	// takes about 3 us on loopback, so the last of 8 leaves some 20 us after its recorded
+	// instant.
 	submitEvery = 8
-	// quietSend is the number of bytes that an idle socket accepts in one send: less than the
-	// smallest send buffer. Such a send needs no completion unless it fails.
+	// quietSend is the number of bytes that an idle socket certainly accepts in one send: less
+	// than the smallest send buffer. Such a send needs no completion unless it fails.
 	quietSend = 4 << 10
 )
 
-// Purposes of a request to the ring; part of its user data, with the connection and its
-// generation.
+// Purposes of a request to the ring. A request's user data holds its purpose, its connection and
+// the number of the connection's socket.
 const (
 	forHandshake = iota
 	forReceiving
@@ -35,21 +35,21 @@ const (
 	genMask   = 1<<28 - 1
 )
 
-// uring is the back end of io_uring: one call submits a batch of sends, waits, and returns what
-// was received; receiving is requested once per socket.
+// uring is the back end that uses io_uring: one system call submits a batch of sends, waits, and
+// returns what was received. Receiving is requested once per socket.
 type uring struct {
 	s       *sender
 	ring    *ring
 	address unix.Sockaddr
 	outs    []outgoing  // by connection
-	full    []socket    // connections with gathered requests
-	failed  []failedTry // handshakes that failed in the call that began them
-	closing []int       // sockets to close once no unsubmitted request names them
+	full    []socket    // connections with collected requests
+	failed  []failedTry // handshakes that failed in the very call that began them
+	closing []int       // sockets to close as soon as no unsubmitted request refers to them
 	timeout unix.Timespec
 	handle  func(*cqe)
 }
 
-// outgoing holds the request bytes of a connection. The bytes that the kernel is sending must not
+// outgoing holds the request bytes of a connection. Bytes that the kernel is sending must not
 // change.
 type outgoing struct {
 	sending, next []byte
@@ -67,7 +67,8 @@ func newUring(s *sender, address unix.Sockaddr) (*uring, error) {
 	return u, nil
 }
 
-// uringWorks reports whether this kernel has everything that the back end needs (Linux 6.1).
+// uringWorks reports whether this kernel has everything that the back end needs (Linux 6.1 or
+// later).
 var uringWorks = sync.OnceValue(func() bool {
 	r, err := newRing(ringEntries, minRingBuffers, ringBufferSize)
 	if err != nil {
@@ -83,7 +84,7 @@ func (u *uring) end() {
 	u.ring.Close()
 }
 
-// userData is that of a request for a connection's present socket.
+// userData identifies a request to the ring by its purpose and the connection's current socket.
 func (c *conn) userData(purpose uint64) uint64 {
 	return purpose<<kindShift | uint64(c.gen&genMask)<<genShift | uint64(c.index)
 }
@@ -100,8 +101,9 @@ func (u *uring) connect(c *conn) {
 	u.ring.Poll(fd, unix.POLLOUT, c.userData(forHandshake))
 }
 
-// close ends the ring's work on a socket; the descriptor stays open until no unsubmitted request
-// could meet another socket under its number.
+// close shuts a socket down. Its descriptor stays open while unsubmitted requests refer to it:
+// the kernel could otherwise give its number to another socket, which those requests would then
+// reach.
 func (u *uring) close(c *conn) {
 	if c.fd >= 0 {
 		unix.Shutdown(c.fd, unix.SHUT_RDWR)
@@ -131,7 +133,7 @@ func (u *uring) send(c *conn, b []byte) {
 	}
 }
 
-// flush submits a connection's gathered requests.
+// flush submits a connection's collected requests.
 func (u *uring) flush(c *conn) {
 	out := &u.outs[c.index]
 	out.sending, out.next = out.next, out.sending[:0]
@@ -162,8 +164,8 @@ func (u *uring) wait(until int64) {
 	u.ring.PublishBuffers()
 }
 
-// happened handles one completion. It ignores a completion for an earlier socket of a connection,
-// but returns its buffer.
+// happened handles one completion. If it belongs to an earlier socket of the connection, happened
+// only returns its buffer.
 func (u *uring) happened(e *cqe) {
 	c := &u.s.conns[uint32(e.UserData)]
 	mine := int32(e.UserData>>genShift)&genMask == c.gen&genMask
@@ -184,8 +186,8 @@ func (u *uring) happened(e *cqe) {
 	}
 }
 
-// sent handles the completion of a send. A failure is only stored: the answer may still be
-// readable, and the end of the connection is read after it.
+// sent handles the completion of a send. It only stores a failure: an answer may still be
+// readable, and reading then meets the end of the connection.
 func (u *uring) sent(c *conn, e *cqe) {
 	out := &u.outs[c.index]
 	out.busy = false
@@ -213,7 +215,7 @@ func (u *uring) received(c *conn, e *cqe, mine bool) {
 		u.s.onClosed(c, load.Closed)
 	case e.Res < 0 && unix.Errno(-e.Res) != unix.ENOBUFS:
 		u.s.onClosed(c, endStatus(unix.Errno(-e.Res)))
-	case !e.More(): // no buffer is free, or no room for completions
+	case !e.More(): // the kernel ended the multishot receive: no buffer or no room for completions was free
 		u.receive(c)
 	}
 }

@@ -23,15 +23,15 @@ type client struct {
 	workers []worker
 }
 
-// worker is a place for a request in flight.
+// worker is one of the pool's workers: it has one request in flight at a time.
 type worker struct {
 	socket *socket
 	class  uint8
-	body   []byte      // its copy of the body, with the number of its request
+	body   []byte      // its copy of the body, with the sequence number of its request
 	ended  chan ending // holds the ending of the request in flight
 }
 
-// ending is how a request ended, apart from its timeout.
+// ending says how a request ended, unless it timed out.
 type ending struct {
 	status load.Status
 	failed int
@@ -43,7 +43,7 @@ func (c *client) close() {
 	}
 }
 
-// connectLimit bounds the time of a first connection, which is made before any request.
+// connectLimit bounds the time for connecting before the run's start.
 const connectLimit = 10 * time.Second
 
 // Connect makes the worker's connection before the run's start.
@@ -75,13 +75,13 @@ func (c *client) Do(ctx context.Context, o *pool.Arrival) pool.Result {
 		return pool.Result{Status: e.status, Class: r.Class, Success: e.status == load.OK && e.failed == 0, Checked: e.failed > 0, Failed: e.failed}
 	case <-ctx.Done():
 		if !w.socket.forget(o.Seq) {
-			<-w.ended // it ended meanwhile, too late
+			<-w.ended // the request ended after its timeout but before it was removed
 		}
 		return pool.Result{Status: load.Timeout, Class: r.Class}
 	}
 }
 
-// socket is one WebSocket, which is replaced when it is lost.
+// socket is one WebSocket; when its connection is lost, the next request makes another.
 type socket struct {
 	driver  *Driver
 	readers sync.WaitGroup
@@ -89,7 +89,7 @@ type socket struct {
 	dialing sync.Mutex // held while a connection is made
 	mu      sync.Mutex
 	conn    *websocket.Conn // guarded by mu; nil: none
-	over    bool            // guarded by mu: no further connection is made
+	over    bool            // guarded by mu: the drive is over, so no further connection is made
 	flights map[uint64]*worker
 }
 
@@ -98,7 +98,7 @@ const maxAnswer = 64 << 20
 
 var errOver = errors.New("the drive is over")
 
-// connection returns the socket's connection, and makes it if there is none.
+// connection returns the socket's connection; it connects if there is none.
 func (s *socket) connection(ctx context.Context) (*websocket.Conn, error) {
 	if conn, over := s.current(); conn != nil || over {
 		return conn, nil
@@ -145,7 +145,8 @@ func (s *socket) end() {
 	s.readers.Wait()
 }
 
-// expect enters a request that is about to be sent; it returns false if the connection was lost.
+// expect registers a request that is about to be sent. It returns false if the connection was
+// lost.
 func (s *socket) expect(conn *websocket.Conn, seq uint64, w *worker) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +157,8 @@ func (s *socket) expect(conn *websocket.Conn, seq uint64, w *worker) bool {
 	return true
 }
 
-// forget removes a request that is no longer awaited; it returns false if the request has ended.
+// forget removes a request that its worker no longer waits for. It returns false if the request
+// has ended.
 func (s *socket) forget(seq uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,9 +167,9 @@ func (s *socket) forget(seq uint64) bool {
 	return there
 }
 
-// take removes the request that an answer belongs to. An answer whose id is absent or null, which a
-// server sends when it could not read one, belongs to the only request in flight; one with an id
-// that no request has belongs to none.
+// take removes and returns the request that an answer belongs to; w is nil if there is none. An
+// answer without an id, or with a null id (a server sends that when it could not read the
+// request's id), belongs to the only request in flight.
 func (s *socket) take(answer []byte) (seq uint64, w *worker) {
 	id, err := corpus.JSONField(answer, "id")
 	if first := bytes.TrimLeft(answer, " \t\r\n"); len(first) > 0 && first[0] == '[' {
@@ -191,7 +193,8 @@ func (s *socket) take(answer []byte) (seq uint64, w *worker) {
 	return seq, w
 }
 
-// number returns the sequence number in an id: "HEX16", or a text that begins so.
+// number returns the sequence number in an id, which is a JSON string that begins with IDLength
+// hexadecimal digits.
 func number(id []byte) (seq uint64, ok bool) {
 	if len(id) < corpus.IDLength+2 || id[0] != '"' {
 		return 0, false
@@ -199,7 +202,8 @@ func number(id []byte) (seq uint64, ok bool) {
 	return corpus.ParseID(id[1:])
 }
 
-// read matches the answers of one connection, until it is lost.
+// read receives the answers of one connection, and ends their requests, until the connection is
+// lost.
 func (s *socket) read(conn *websocket.Conn) {
 	requests := s.driver.config.Corpus
 	for {
@@ -220,7 +224,7 @@ func (s *socket) read(conn *websocket.Conn) {
 	}
 }
 
-// lost ends the requests that were in flight on a connection.
+// lost ends the requests that were in flight on a lost connection.
 func (s *socket) lost(conn *websocket.Conn, why load.Status) {
 	conn.Close()
 	s.mu.Lock()

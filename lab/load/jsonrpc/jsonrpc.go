@@ -1,6 +1,7 @@
-// Package jsonrpc drives a target with JSON-RPC 2.0 over WebSockets: a given number of sockets,
-// many calls in flight on each, answers matched by id in whatever order they come. A call, or an
-// array of calls, is one request of the corpus; its id contains the sequence number.
+// Package jsonrpc drives a target with JSON-RPC 2.0 over WebSockets: it opens a given number of
+// sockets, keeps many calls in flight on each, and matches answers by id, in whatever order they
+// come. A call, or an array of calls (a batch), is one request of the corpus; its id contains the
+// sequence number.
 //
 // It is not for JSON-RPC over HTTP, which is an ordinary request (http1, nethttp), nor for
 // subscriptions: messages without an id are skipped. Drive owns the pool's goroutines and two for
@@ -24,13 +25,13 @@ import (
 // Config says what to send and where. Plan.Connections is the number of sockets.
 type Config struct {
 	Target string // ws://127.0.0.1:8545/ or wss://
-	// Corpus holds the calls: bodies that contain the sequence number in their id. The first
-	// request's header is sent with each socket's handshake. A class without a check requires that no
-	// call has an error.
+	// Corpus holds the calls, whose ids contain the sequence number. Each socket's handshake
+	// carries the header of the corpus's first request. In a class without a check, a call fails
+	// if its answer has an error.
 	Corpus *corpus.Corpus
 	// InFlight is the number of requests that may be in flight on one socket. 0: one.
 	InFlight int
-	TLS      *tls.Config // for wss; nil: the system's authorities
+	TLS      *tls.Config // required for wss; it must have the server's name
 }
 
 // Driver is a load.Driver. It can drive several plans, one after the other.
@@ -41,8 +42,8 @@ type Driver struct {
 
 var _ load.Driver = (*Driver)(nil)
 
-// maxInFlight bounds Config.InFlight, and maxPlaces the requests in flight on all sockets, each of
-// which has a goroutine.
+// maxInFlight bounds Config.InFlight, and maxPlaces the requests in flight on all sockets
+// together: each has a goroutine.
 const (
 	maxInFlight = 10_000
 	maxPlaces   = 200_000
@@ -82,7 +83,8 @@ func New(c Config) (*Driver, error) {
 	return &Driver{config: c, target: u}, nil
 }
 
-// requireNoError completes the check of a class without one; body is that of one of its requests.
+// requireNoError adds, to a class without a check, the one that fails calls whose answer has an
+// error; body is that of one of the class's requests.
 func requireNoError(c *corpus.Check, body []byte) {
 	if len(c.JSON) > 0 {
 		return
@@ -99,7 +101,7 @@ func (d *Driver) Engine() string { return "websocket" }
 
 // Drive carries out the plan; see load.Driver.
 func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) error {
-	each := *p // the pool's workers are calls in flight
+	each := *p // each call in flight is a worker of the pool
 	sockets := max(p.Connections, 1)
 	each.Connections = sockets * d.config.InFlight
 	if each.Connections > maxPlaces {
@@ -117,7 +119,7 @@ func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) er
 	return workers.Drive(ctx, &each, rec)
 }
 
-// Try makes one connection. An error says why that is not possible.
+// Try makes one connection. Its error says why that failed.
 func (d *Driver) Try(ctx context.Context) error {
 	s := &socket{driver: d, flights: map[uint64]*worker{}}
 	defer s.end()

@@ -40,7 +40,7 @@ func calls(n int) *corpus.Corpus {
 	return &corpus.Corpus{Requests: []corpus.Request{r}, Classes: make([]corpus.Class, 1), Units: n}
 }
 
-// burst is a plan of n requests at one instant.
+// burst is a plan of n requests that are all due when the run starts.
 func burst(n, sockets int) load.Plan {
 	at := make([]int64, n)
 	return load.Plan{Schedule: func() load.Schedule { return load.Times(at) }, Connections: sockets,
@@ -70,10 +70,10 @@ func idOf(call []byte) string {
 	return id
 }
 
-// A server that answers in another order than it was asked: each answer finds its call, and those
-// with an error count as errors.
+// The server answers in another order than it was asked: each answer ends its own call, and
+// answers with an error count as errors.
 func TestAnswersAreMatchedInAnyOrder(t *testing.T) {
-	const sockets, inFlight, many = 1, 8, 64 // with two sockets, neither may have as many calls as the server awaits
+	const sockets, inFlight, many = 1, 8, 64 // with two sockets, each could have fewer calls than the server waits for
 	var mu sync.Mutex
 	seen := map[string]int{}
 	u := websockettest.Serve(t, func(p *websockettest.Peer) {
@@ -123,7 +123,7 @@ func TestAnswersAreMatchedInAnyOrder(t *testing.T) {
 	}
 }
 
-// Arrays are matched by any of their ids, and fail by member.
+// Arrays are matched by any of their ids, and fail member by member.
 func TestArrays(t *testing.T) {
 	const many, units = 12, 3
 	u := websockettest.Serve(t, func(p *websockettest.Peer) {
@@ -147,8 +147,8 @@ func TestArrays(t *testing.T) {
 	}
 }
 
-// What a server does wrong ends the calls of that socket only, each with its own kind of error, and
-// another socket takes its place.
+// A server's mistake ends the calls of that socket only, each with the matching kind of error,
+// and a new connection replaces the socket's.
 func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		name, sent string
@@ -260,7 +260,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// The closed model keeps every place in flight filled, until its count.
+// The closed model keeps the allowed number of calls in flight until it has made all of its
+// count.
 func TestClosedModel(t *testing.T) {
 	u := websockettest.Serve(t, func(p *websockettest.Peer) {
 		for {

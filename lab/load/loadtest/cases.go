@@ -13,17 +13,18 @@ import (
 	"dyno/lab/workload"
 )
 
-// testCase is one behaviour of a target, with the outcome that every request must then have.
+// testCase is one behaviour of a target and the outcome that every request must then have.
 type testCase struct {
 	name         string
 	script       func(p *peer)
-	want         string         // status or kind of failure
-	corpus       *corpus.Corpus // nil: one GET
+	want         string         // the expected status or kind of failure
+	corpus       *corpus.Corpus // nil: a single GET
 	timeout      time.Duration  // 0: longer than any test
-	failsContent bool           // the check of the content must fail
+	failsContent bool           // the status passes, and the content must fail its check
 }
 
-// each is the number of requests in each case, more than there are connections.
+// each is the number of requests in each case; connections, which is smaller, is that of
+// connections.
 const (
 	each        = 6
 	connections = 2
@@ -38,7 +39,7 @@ func (c *testCase) run(t *testing.T, open New, allowed []string) {
 	if c.timeout > 0 {
 		plan.Timeout = c.timeout
 	}
-	if slices.Contains(allowed, "timeout") { // a laxer driver waits for bytes that never arrive
+	if slices.Contains(allowed, "timeout") { // the driver under test accepts more, and waits for bytes that never arrive
 		plan.Timeout = briefly
 	}
 	totals := drive(t, t.Context(), plan, open(serve(t, c.script).url, requests, connections))
@@ -57,11 +58,11 @@ func (c *testCase) run(t *testing.T, open New, allowed []string) {
 
 const (
 	ok128 = "HTTP/1.1 200 OK\r\nContent-Length: 128\r\n\r\n" + body128
-	// body128 looks like an answer, so that a driver which miscounts bytes fails.
+	// body128 looks like two answers, so that a driver which miscounts the body's bytes fails.
 	body128 = "HTTP/1.1 500 Not an answer\r\nContent-Length: 0\r\n\r\n" +
 		"HTTP/1.1 500 Not an answer\r\nContent-Length: 0\r\n\r\n" + "0123456789abcdefghij0123456789"
 	chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-	// briefly is a timeout for targets that never answer: any value would do.
+	// briefly is a timeout for targets that never answer; its value does not affect the outcome.
 	briefly = 50 * time.Millisecond
 )
 
@@ -146,7 +147,7 @@ var cases = []testCase{
 	{name: "surplus-after-204", script: hold("HTTP/1.1 204 No Content\r\n\r\nbody"), want: "malformed"},
 	{name: "surplus-after-head", script: hold("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), want: "malformed", corpus: method("HEAD")},
 
-	// Answers that do not come, or not whole.
+	// Answers that are missing or incomplete.
 	{name: "closed-at-once", script: once(""), want: "closed"},
 	{name: "closed-in-status-line", script: once("HTTP/1.1 20"), want: "closed"},
 	{name: "closed-in-header", script: once("HTTP/1.1 200 OK\r\nContent-Le"), want: "closed"},
@@ -168,7 +169,7 @@ var cases = []testCase{
 
 var wantYes = workload.Check{JSON: []workload.JSONTest{{Path: "result.status", Equals: "yes"}}}
 
-// trickled answers every request a byte at a time.
+// trickled answers every request one byte at a time.
 func trickled(s string) func(p *peer) {
 	return func(p *peer) {
 		for {
@@ -190,7 +191,7 @@ func reset(s string) func(p *peer) {
 	}
 }
 
-// stall begins an answer and never ends it.
+// stall begins an answer and never completes it.
 func stall(s string) func(p *peer) {
 	return func(p *peer) {
 		if _, _, ok := p.request(); ok {
@@ -200,8 +201,8 @@ func stall(s string) func(p *peer) {
 	}
 }
 
-// early answers as soon as it has seen the header, while the body is still on its way, and only
-// then reads the rest.
+// early answers as soon as it has read the header, while the client still sends the body. If last
+// is true it then ends the connection; otherwise it reads the rest of the body and goes on.
 func early(last bool) func(p *peer) {
 	return func(p *peer) {
 		for {

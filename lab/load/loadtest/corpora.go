@@ -14,7 +14,8 @@ import (
 	"dyno/lab/workload"
 )
 
-// testUnits checks that a request counts as its units, and fails by those of its members that do.
+// testUnits checks that a request counts as its number of units, and that each failing member of
+// the answer is one failure.
 func testUnits(t *testing.T, open New) {
 	const units, broken = 4, 1
 	requests := get()
@@ -41,8 +42,8 @@ func testUnits(t *testing.T, open New) {
 	}
 }
 
-// testOnce checks that each request is sent once, in order over one connection, through several
-// drives, and that the load ends when all were sent.
+// testOnce checks that several drives together send each request once, in order over one
+// connection, and that the load ends when all were sent.
 func testOnce(t *testing.T, open New) {
 	const many = 10
 	requests := &corpus.Corpus{Classes: make([]corpus.Class, 1), Supply: &corpus.Supply{}}

@@ -19,7 +19,7 @@ import (
 // testTimeout is the time after which a drive counts as hung; no passing test reaches it.
 const testTimeout = 60 * time.Second
 
-// windows sums the series of a drive, to compare it with its totals.
+// windows sums the windows of a drive, so that the sums can be compared with the drive's totals.
 type windows struct{ sum record.Client }
 
 func (w *windows) Window(win record.Window, _ map[string]*hdrhistogram.Histogram) error {
@@ -31,7 +31,8 @@ func (w *windows) Window(win record.Window, _ map[string]*hdrhistogram.Histogram
 	return nil
 }
 
-// burst is a plan that sends n requests at the same instant and waits until all have ended.
+// burst is a plan of n requests that are all due when the run starts; it ends when all have
+// ended.
 func burst(n, connections int) load.Plan {
 	at := make([]int64, n)
 	return load.Plan{
@@ -76,8 +77,8 @@ func drive(t *testing.T, ctx context.Context, p load.Plan, d load.Driver) record
 	return totals
 }
 
-// outcomes lists how the requests ended: by status, and by kind of failure where there is no
-// status.
+// outcomes counts how the requests ended: by status or, for those without one, by kind of
+// failure.
 func outcomes(t record.Totals) map[string]int64 {
 	out := map[string]int64{}
 	for status, n := range t.Status {

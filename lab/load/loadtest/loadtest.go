@@ -1,10 +1,10 @@
-// Package loadtest is the conformance suite of package load's HTTP drivers; each of them must
-// pass it. Its targets are raw TCP servers that follow a script, so that every way in which an
-// answer can be right, wrong or missing occurs on purpose. Its verdicts are counts: no test is
-// decided by elapsed time.
+// Package loadtest is the conformance suite that every HTTP driver of package load must pass. Its
+// targets are raw TCP servers that follow a script, so that every way in which an answer can be
+// right, wrong or missing occurs on purpose. Its verdicts are counts: elapsed time decides no
+// test.
 //
-// It is not for other protocols and not for speed. Each script's goroutines belong to the server
-// that the test started and have ended when the test has.
+// It is not for other protocols, and does not measure speed. Each script's goroutines belong to
+// the server that the test started, and end before the test does.
 package loadtest
 
 import (
@@ -14,12 +14,12 @@ import (
 	"dyno/lab/load/corpus"
 )
 
-// New makes the driver under test for a target ("http://127.0.0.1:8080") that is driven over a
-// number of connections. The suite drives it with a Plan of as many connections.
+// New makes the driver under test for a target such as "http://127.0.0.1:8080". The suite drives
+// it with plans that have the given number of connections.
 type New func(target string, requests *corpus.Corpus, connections int) load.Driver
 
-// Allowance lets a driver end the requests of one case differently from the suite's expectation,
-// because a library below it is laxer or reports a failure differently.
+// Allowance lets a driver end the requests of one case in another way than the suite expects,
+// because a library that it uses accepts more or reports a failure differently.
 type Allowance struct {
 	Case    string // as in the subtest's name
 	Outcome string // a status ("200") or a kind of failure ("closed")

@@ -21,7 +21,7 @@ type server struct {
 	conns    map[net.Conn]bool
 }
 
-// serve starts a server whose connections each run script; it ends with the test.
+// serve starts a server that runs script on each connection; the server stops when the test ends.
 func serve(t *testing.T, script func(p *peer)) *server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -82,11 +82,11 @@ func (p *peer) request() (r *http.Request, body []byte, ok bool) {
 	return r, body, err == nil
 }
 
-// send writes a piece of an answer. If the client is gone, the next request fails.
+// send writes a piece of an answer. It ignores errors: if the client is gone, the next request
+// fails.
 func (p *peer) send(s string) { io.WriteString(p.conn, s) }
 
-// trickle sends one byte at a time, each in its own segment as far as the kernel keeps them
-// apart.
+// trickle sends one byte at a time; the kernel may still put several into one segment.
 func (p *peer) trickle(s string) {
 	for i := range s {
 		p.send(s[i : i+1])

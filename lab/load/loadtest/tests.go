@@ -23,9 +23,9 @@ func testRefused(t *testing.T, open New) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	// A port that is taken, so that no other test can listen there meanwhile. It is bound before it
-	// is connected, so that the kernel does not pick it for a driver's socket, which would then be
-	// connected to itself.
+	// The URL is that of a port in use on which nothing listens, so that no other test can listen
+	// there meanwhile. The port is bound before it is connected: the kernel then does not pick it
+	// for a driver's socket, which would be connected to itself.
 	loopback := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}
 	holder, err := loopback.DialContext(t.Context(), "tcp", l.Addr().String())
 	if err != nil {
@@ -41,7 +41,7 @@ func testRefused(t *testing.T, open New) {
 }
 
 // testKeepAlive checks that connections are kept: the driver makes no more than the plan's
-// number, and answers arrive over them one after the other.
+// number, and each carries one answer after the other.
 func testKeepAlive(t *testing.T, open New) {
 	const many = 100
 	s := serve(t, answer(ok128))
@@ -55,8 +55,8 @@ func testKeepAlive(t *testing.T, open New) {
 	}
 }
 
-// testSequenceNumbers checks that every request carries its own number, in every place that has
-// an ${id}, also if the body is longer than the socket accepts in one write.
+// testSequenceNumbers checks that every request carries its own number in every place that has an
+// ${id}, also if the body is longer than the socket accepts in one write.
 func testSequenceNumbers(t *testing.T, open New) {
 	const many = 12
 	const blank = "0000000000000000"
@@ -140,12 +140,12 @@ func testClasses(t *testing.T, open New) {
 	}
 }
 
-// lengths are the lengths of drives in which something must happen: on a busy machine a sender
-// may get no CPU during the short one, and then the test uses the longer ones.
+// lengths are the lengths of drives that a test tries in turn: on a busy machine a sender may get
+// no CPU during the short one.
 var lengths = []time.Duration{2 * record.WindowLength, 20 * record.WindowLength, testTimeout}
 
-// testUnfinished checks that requests which the target never answers are counted when the drive
-// ends before the timeout, also those that never found a free connection.
+// testUnfinished checks that requests without an answer are counted when the drive ends before
+// their timeout, also those that never got a connection.
 func testUnfinished(t *testing.T, open New) {
 	var sent int64
 	for _, length := range lengths {
@@ -210,9 +210,9 @@ func testCount(t *testing.T, open New) {
 	}
 }
 
-// testClosedUnanswered checks that in the closed model, too, every request on a connection that
-// the target closes without an answer ends as closed, and that the next request goes out over a
-// new connection.
+// testClosedUnanswered checks the closed model against a target that closes each connection
+// without an answer: every request ends as closed, and the next request goes out over a new
+// connection.
 func testClosedUnanswered(t *testing.T, open New) {
 	s := serve(t, once(""))
 	for _, length := range lengths {
@@ -252,8 +252,8 @@ func testCancel(t *testing.T, open New) {
 	}
 }
 
-// testRequestBytes checks that method, path, header and body arrive as they are in the corpus, in
-// turn.
+// testRequestBytes checks that method, path, header and body arrive as the corpus has them, and
+// that the requests are sent in turn.
 func testRequestBytes(t *testing.T, open New) {
 	requests := &corpus.Corpus{
 		Requests: []corpus.Request{

@@ -48,7 +48,7 @@ func (c *client) Do(ctx context.Context, o *pool.Arrival) pool.Result {
 	if !result.Success {
 		var first []byte
 		if c.driver.refused.Empty() {
-			first, _ = io.ReadAll(io.LimitReader(answer.Body, corpus.ExcerptLength+1)) // an error shows below
+			first, _ = io.ReadAll(io.LimitReader(answer.Body, corpus.ExcerptLength+1)) // Read below meets the same error
 		}
 		c.driver.refused.Add(answer.StatusCode, answer.Header.Get("Location"), first)
 	}
@@ -73,7 +73,7 @@ func (c *client) Do(ctx context.Context, o *pool.Arrival) pool.Result {
 	return result
 }
 
-// request returns the corpus's i-th request with a sequence number.
+// request returns the corpus's i-th request with its sequence number filled in.
 func (c *client) request(ctx context.Context, i int, seq uint64) *http.Request {
 	out := c.driver.requests[i].WithContext(ctx)
 	from := &c.driver.config.Corpus.Requests[i]
@@ -82,20 +82,19 @@ func (c *client) request(ctx context.Context, i int, seq uint64) *http.Request {
 	}
 	body := from.Body
 	if len(from.IDs) > 0 {
-		body = bytes.Clone(body) // the transport may still be sending it after an early answer
+		body = bytes.Clone(body) // after an early answer the transport may still be sending the body
 		for _, at := range from.IDs {
 			corpus.PutID(body[at:], seq)
 		}
 	}
 	whole := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	if out.Body, _ = whole(); c.driver.config.Follow > 0 {
-		out.GetBody = whole // 307 and 308 send it again; without them, no request may be repeated
+		out.GetBody = whole // a redirect with 307 or 308 repeats the body; without GetBody the transport repeats no request
 	}
 	return out
 }
 
-// roundTrip sends a request and follows redirects, as far as they are permitted and stay with the
-// target.
+// roundTrip sends a request and follows redirects within the target, up to Config.Follow.
 func (d *Driver) roundTrip(c *Conn, r *http.Request) (*http.Response, error) {
 	if d.config.Follow == 0 {
 		return c.Transport.RoundTrip(r)
@@ -110,9 +109,11 @@ func (d *Driver) roundTrip(c *Conn, r *http.Request) (*http.Response, error) {
 }
 
 // maxBody bounds the part of an answer that is kept for its checks; a longer answer fails them.
+// In bytes.
 const maxBody = 1 << 20 // bytes
 
-// Read reads a body to its end and keeps it if wanted; whole is false if it was too long for that.
+// Read reads a body to its end, and keeps it if wanted; whole is false if there was more than it
+// kept.
 func Read(body io.Reader, wanted bool) (kept []byte, whole bool, err error) {
 	if wanted {
 		if kept, err = io.ReadAll(io.LimitReader(body, maxBody)); err != nil {

@@ -15,18 +15,19 @@ import (
 	"dyno/lab/load/corpus"
 )
 
-// TLS holds the settings of TLS. The zero TLS verifies against the system's certificates.
+// TLS holds the settings of TLS. The zero TLS verifies certificates against the system's
+// authorities.
 type TLS struct {
-	CA       []byte // PEM; trusted in place of the system's certificates; nil: those
+	CA       []byte // PEM; authorities that replace the system's; nil: use the system's
 	Insecure bool   // accept any certificate
-	Version  string // "1.2" or "1.3"; empty: the newest from 1.2 on that both sides support
+	Version  string // "1.2" or "1.3"; empty: the newest version that both sides support, at least 1.2
 }
 
-// TLSOf returns the settings of a load.
+// TLSOf returns the TLS settings of a load.
 func TLSOf(s *corpus.Spec) TLS { return TLS{CA: s.CA, Insecure: s.Load.TLS.Insecure} }
 
-// Config returns the settings of a client of a host, for HTTP/1.1 (as WebSockets need it) or
-// HTTP/2.
+// Config returns the client settings for a host; they negotiate HTTP/2, or only HTTP/1.1, which
+// WebSockets need.
 func (t *TLS) Config(host string, http2 bool) (*tls.Config, error) {
 	c := &tls.Config{ServerName: host, InsecureSkipVerify: t.Insecure, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 	if http2 {
@@ -51,7 +52,7 @@ func (t *TLS) Config(host string, http2 bool) (*tls.Config, error) {
 	return c, nil
 }
 
-// dialer makes connections; tls holds the settings of those that are secure.
+// dialer makes connections; tls holds the settings for secure ones.
 type dialer struct {
 	net net.Dialer
 	tls *tls.Config
@@ -80,8 +81,8 @@ type handshakeError struct{ error }
 
 func (e *handshakeError) Unwrap() error { return e.error }
 
-// Conn is one connection to a target; its transport replaces it when it is lost. The transport
-// makes one connection to each other host, too.
+// Conn is one connection to a target; its transport reconnects when the connection is lost. If
+// the target redirects to other hosts, the transport makes one connection to each of them.
 type Conn struct {
 	Transport *http.Transport
 	dial      *dialer
@@ -90,8 +91,8 @@ type Conn struct {
 	ready     chan net.Conn // the first connection to the target, made before the first request
 }
 
-// NewConn returns the connection to a target, which is made when it is needed. Settings are those
-// of every host whose URL has https.
+// NewConn returns a connection to a target, which is made when it is first needed. The settings
+// apply to every host whose URL has the scheme https.
 func NewConn(target *url.URL, settings *tls.Config, http2 bool) *Conn {
 	return newConn(&dialer{tls: settings}, address(target), target.Scheme == "https", http2)
 }
@@ -124,11 +125,11 @@ func newConn(d *dialer, addr string, secure, http2 bool) *Conn {
 // maxHeader bounds an answer's header.
 const maxHeader = 64 << 10 // bytes
 
-// connectLimit bounds the time of a first connection, which is made before any request.
+// connectLimit bounds the time for connecting before the run's start.
 const connectLimit = 10 * time.Second
 
-// Prepare makes the first connection. If it fails, the first request tries again and reports the
-// failure.
+// Prepare connects before the run's start. If that fails, the first request connects again and
+// reports the failure.
 func (c *Conn) Prepare(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
@@ -148,7 +149,7 @@ func (c *Conn) take(ctx context.Context, network, addr string, secure bool) (net
 	return c.dial.dial(ctx, network, addr, secure)
 }
 
-// Close closes the connections; no request is under way any more.
+// Close closes the connections; the caller makes sure that no request is in flight.
 func (c *Conn) Close() {
 	select {
 	case unused := <-c.ready:

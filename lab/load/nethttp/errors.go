@@ -7,9 +7,9 @@ import (
 	"dyno/lab/load"
 )
 
-// StatusOf returns the kind of a client error. Errors that come neither from the network nor from
-// the timeout mean that the answer broke the protocol; the few exceptions have no type and are
-// recognized by their text.
+// StatusOf returns the status for a client's error. An error that comes neither from the network
+// nor from the timeout means that the answer broke the protocol. The few exceptions have no type
+// of their own and are recognized by their text.
 func StatusOf(err error) load.Status {
 	var handshake *handshakeError
 	switch status := load.StatusOf(err); {

@@ -7,16 +7,16 @@ import (
 	"sync/atomic"
 )
 
-// Negotiated keeps the protocol of the last answer. It is safe for concurrent use.
+// Negotiated holds the protocol of the last answer. It is safe for concurrent use.
 type Negotiated struct{ last atomic.Pointer[version] }
 
-// version is compared without building its text.
+// version is a protocol that can be compared without building its text.
 type version struct {
 	major, minor int
-	tls          uint16 // 0: none
+	tls          uint16 // TLS version; 0: no TLS
 }
 
-// Observe enters an answer.
+// Observe stores the protocol of an answer.
 func (s *Negotiated) Observe(answer *http.Response) {
 	now := version{major: answer.ProtoMajor, minor: answer.ProtoMinor}
 	if answer.TLS != nil {
@@ -27,7 +27,8 @@ func (s *Negotiated) Observe(answer *http.Response) {
 	}
 }
 
-// String returns it as "HTTP/1.1" or "HTTP/2 over TLS 1.3"; empty: there was no answer.
+// String returns the protocol as in "HTTP/1.1" or "HTTP/2 over TLS 1.3". It is empty if there was
+// no answer.
 func (s *Negotiated) String() string {
 	last := s.last.Load()
 	if last == nil {

@@ -2,9 +2,9 @@
 // TLS, on every system that Go runs on. It costs about five times the CPU per request of package
 // http1, so use http1 for plain HTTP/1.1 on Linux.
 //
-// It is not for other protocols: those put their own Doer into a pool.Driver, as this package does.
-// Drive owns the pool's goroutines and those of the client's connections, and closes all when it
-// returns.
+// It is not for other protocols: their packages give the pool.Driver a Doer of their own, as this
+// package does. Drive owns the pool's goroutines and those of the client's connections; all have
+// ended when it returns.
 package nethttp
 
 import (
@@ -28,11 +28,11 @@ type Config struct {
 	// has its own.
 	Target string
 	Corpus *corpus.Corpus
-	HTTP2  bool // HTTP/2: by ALPN over TLS, by prior knowledge without TLS
+	HTTP2  bool // use HTTP/2: by ALPN over TLS, by prior knowledge without TLS
 	TLS    TLS
-	Think  time.Duration // closed model: pause of each connection after an answer
-	// Follow is the number of redirects within the target that a request follows; its latency is that
-	// of all its answers.
+	Think  time.Duration // closed model: each connection's pause after an answer
+	// Follow is the number of redirects within the target that a request follows; the request's
+	// latency then covers all its answers.
 	Follow int
 }
 
@@ -43,7 +43,8 @@ type Driver struct {
 	addr     string // host:port
 	dial     dialer
 	refused  corpus.Refusals
-	// unconnected has why connections failed: that a certificate is not trusted has no other sign.
+	// unconnected notes why connections failed: no status says, for example, that a certificate
+	// is not trusted.
 	unconnected load.Notes
 	negotiated  Negotiated
 }
@@ -78,7 +79,7 @@ func New(c Config) (*Driver, error) {
 	return d, nil
 }
 
-// prepare builds the part of a request that is the same each time it is sent.
+// prepare builds the part of a request that does not change from one send to the next.
 func prepare(r *corpus.Request, target *url.URL) (*http.Request, error) {
 	out, err := http.NewRequest(r.Method, target.Scheme+"://"+target.Host+r.Path, nil)
 	if err != nil {
@@ -96,7 +97,7 @@ func prepare(r *corpus.Request, target *url.URL) (*http.Request, error) {
 		out.Header = r.Header.Clone()
 	}
 	if out.Header.Get("User-Agent") == "" {
-		out.Header["User-Agent"] = nil // sends none, so that both engines send the same bytes
+		out.Header["User-Agent"] = nil // the transport then sends none, so that both engines send the same bytes
 	}
 	out.Host = r.Header.Get("Host")
 	return out, nil
@@ -105,7 +106,7 @@ func prepare(r *corpus.Request, target *url.URL) (*http.Request, error) {
 // Engine returns the driver's name.
 func (d *Driver) Engine() string { return "std" }
 
-// Notes returns why connections failed, and the first answer that did.
+// Notes returns why connections failed, how many answers failed, and the first of those.
 func (d *Driver) Notes() []string { return append(d.unconnected.Notes(), d.refused.Notes()...) }
 
 // Protocol returns what the connections negotiated; see load.Negotiating.

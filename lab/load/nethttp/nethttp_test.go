@@ -22,7 +22,8 @@ func TestConformance(t *testing.T) {
 	}, laxer...)
 }
 
-// laxer is where net/http asks less of an answer than the suite does.
+// laxer lists the cases in which net/http accepts more than the suite does, or reports another
+// failure.
 var laxer = []loadtest.Allowance{
 	{Case: "surplus", Outcome: "200", Why: "what follows an answer is seen at the connection's next use and costs no request"},
 	{Case: "surplus-after-204", Outcome: "204", Why: "as surplus"},

@@ -73,7 +73,7 @@ func send(t *testing.T, c Config) record.Totals {
 	return totals
 }
 
-// drive also returns what the driver notes.
+// drive runs a plan and also returns the driver's notes.
 func drive(t *testing.T, c Config) (record.Totals, []string) {
 	t.Helper()
 	const requests, connections = 60, 3
@@ -136,11 +136,11 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// A target that lacks HTTP/2 over TLS when the plan requires it, or whose certificate is not
-// trusted, cannot be connected to; that is a result, not an error.
+// Every request fails to connect if the plan requires HTTP/2 over TLS and the target lacks it, or
+// if the target's certificate is not trusted. The drive itself does not fail.
 func TestNoConnection(t *testing.T) {
 	s := serve(t, true, false)
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it says of each handshake that it failed
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // the server would log each failed handshake
 	for name, tt := range map[string]struct {
 		Config
 		note string

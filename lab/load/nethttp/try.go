@@ -14,11 +14,11 @@ import (
 	"syscall"
 )
 
-// Try makes one connection and sends the corpus's first request over it, unless the request may
-// change something at the target (its method is neither GET nor HEAD) or may be sent once only. It
-// returns the answer's status and where a redirect leads, or 0 if there was none: a target that is
-// slow to answer, or closes the connection, is reachable. An error means that no connection could
-// be made, and says why.
+// Try makes one connection and sends the corpus's first request over it. It sends nothing if the
+// request may change the target (its method is neither GET nor HEAD) or may be sent only once.
+// Try returns the answer's status and where a redirect leads, or 0 if there was no answer: a
+// target that answers slowly or closes the connection still counts as reachable. An error says
+// why no connection could be made, or that the target expects TLS.
 func (d *Driver) Try(ctx context.Context) (status int, location string, err error) {
 	made, err := d.dial.dial(ctx, "tcp", d.addr, d.dial.tls != nil)
 	if err != nil {
@@ -45,14 +45,14 @@ func (d *Driver) Try(ctx context.Context) (status int, location string, err erro
 	return answer.StatusCode, answer.Header.Get("Location"), nil
 }
 
-// speaksTLS reports whether an answer began with an alert of TLS (RFC 8446, section 5.1: content
-// type 21, then a version 3.x), as servers send it that were sent plain HTTP.
+// speaksTLS reports whether an answer began with a TLS alert (RFC 8446, section 5.1: content type
+// 21, then version 3.x). TLS servers send one when they receive plain HTTP.
 func speaksTLS(err error) bool {
 	return strings.Contains(err.Error(), `malformed HTTP response "\x15\x03`)
 }
 
-// refusedPlain reports whether an answer of 400 says that its port is one of HTTPS, as Go's server,
-// nginx and Apache say it.
+// refusedPlain reports whether the body of a 400 says that the port speaks HTTPS, in the words of
+// Go's server, nginx or Apache.
 func refusedPlain(body io.Reader) bool {
 	text, _ := io.ReadAll(io.LimitReader(body, 1<<10))
 	for _, said := range []string{"HTTP request to an HTTPS server", "plain HTTP request was sent to HTTPS port", "speaking plain HTTP to an SSL-enabled server port"} {
@@ -63,7 +63,8 @@ func refusedPlain(body io.Reader) bool {
 	return false
 }
 
-// unreachable adds the address, the cause and, if known, the fix.
+// unreachable turns a connection error into one that names the address, the cause and, if known,
+// the fix.
 func (d *Driver) unreachable(err error) error {
 	var (
 		name        *net.DNSError

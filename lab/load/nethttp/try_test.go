@@ -57,7 +57,7 @@ func TestTryFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	taken, err := net.Dial("tcp", l.Addr().String()) // its own port is taken, and does not listen
+	taken, err := net.Dial("tcp", l.Addr().String()) // its local port is in use, and nothing listens there
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestTryFails(t *testing.T) {
 	}
 }
 
-// A server of another protocol may wait for the rest of a supposed request.
+// A server of another protocol may wait for the rest of what it takes for a request.
 func TestTryIsNotAnswered(t *testing.T) {
 	err := (&Driver{addr: "127.0.0.1:80"}).unreachable(&handshakeError{context.DeadlineExceeded})
 	if want := "if it speaks plain HTTP, write http://"; !strings.Contains(err.Error(), want) {
@@ -90,8 +90,8 @@ func TestTryIsNotAnswered(t *testing.T) {
 	}
 }
 
-// Plain HTTP to a port of TLS is named: whether the server answers in HTTP, as Go's and nginx
-// do, or with an alert.
+// Try recognizes a TLS port that receives plain HTTP, whether the server answers in HTTP, as Go's
+// and nginx do, or with a TLS alert.
 func TestTryPlainAtTLS(t *testing.T) {
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)

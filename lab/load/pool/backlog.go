@@ -12,7 +12,8 @@ type due struct {
 	index    int
 }
 
-// backlog holds the calls that are due and not yet taken, in order. It never refuses one.
+// backlog is the queue of the calls that are due and that no worker has taken yet. It is
+// unbounded.
 type backlog struct {
 	mu     sync.Mutex
 	some   sync.Cond
@@ -30,7 +31,7 @@ func newBacklog() *backlog {
 func (b *backlog) put(d due) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.head > 1024 && b.head*2 > len(b.items) { // more than half is taken: move the others down
+	if b.head > 1024 && b.head*2 > len(b.items) { // more than half of the slice is free: move the rest to its beginning
 		b.items = b.items[:copy(b.items, b.items[b.head:])]
 		b.head = 0
 	}
@@ -38,7 +39,7 @@ func (b *backlog) put(d due) {
 	b.some.Signal()
 }
 
-// take waits for a call; ok is false when there will be none or ctx is done.
+// take waits for a call and removes it; ok is false when no more calls will come, or ctx is done.
 func (b *backlog) take(ctx context.Context) (d due, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -53,7 +54,7 @@ func (b *backlog) take(ctx context.Context) (d due, ok bool) {
 	return d, true
 }
 
-// close marks the backlog as complete.
+// close says that no more calls will be put.
 func (b *backlog) close() {
 	b.mu.Lock()
 	b.closed = true
@@ -64,7 +65,7 @@ func (b *backlog) close() {
 // wake makes every taker check its context again.
 func (b *backlog) wake() {
 	b.mu.Lock()
-	defer b.mu.Unlock() // without the lock, a taker between its check and its wait would miss the call
+	defer b.mu.Unlock() // without the lock, a taker between its check and its wait would miss the broadcast
 	b.some.Broadcast()
 }
 

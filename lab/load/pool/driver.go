@@ -1,7 +1,6 @@
-// Package pool drives a target from goroutines: in the open model a pacing thread puts each call
-// into a queue at its intended time, and the workers take the calls in order; in the closed model
-// each worker makes its next call when the last one has ended. What a worker does with a call is
-// a Doer.
+// Package pool drives a target from goroutines. In the open model a pacing thread queues each
+// call at its intended time, and workers take the calls in order. In the closed model each worker
+// makes its next call when its last one has ended. A Doer carries out the calls.
 //
 // It knows no protocol, and it is not for the highest rates: http1 sends without goroutines. Drive
 // owns the workers, the pacing thread and one goroutine that keeps the windows moving; all have
@@ -23,14 +22,14 @@ import (
 	"dyno/lab/record"
 )
 
-// Doer does one unit of work. Many workers call Do concurrently; it must return soon after ctx is
-// done, which is at the call's timeout or at the end of the run, since Drive waits for it.
+// Doer does one unit of work. Many workers call Do concurrently. Drive waits for Do, so it must
+// return soon after ctx is done: at the call's timeout or at the end of the run.
 type Doer interface {
 	Do(ctx context.Context, o *Arrival) Result
 }
 
-// Connector is a Doer that prepares each worker before the run's start. A failure is not reported
-// here: the worker's calls then fail.
+// Connector is a Doer that prepares each worker before the run's start. Connect reports no
+// failure: if it fails, the worker's calls fail.
 type Connector interface {
 	Connect(ctx context.Context, worker int)
 }
@@ -40,7 +39,7 @@ type Arrival struct {
 	Seq      uint64
 	Intended int64 // ns, monotonic
 	Index    int   // what Driver.Next returned for it
-	Worker   int   // worker that does it: 0 to Plan.Connections-1; a worker does one call at a time
+	Worker   int   // number of the worker: 0 to Plan.Connections-1; a worker does one call at a time
 	Sent     int64 // ns, monotonic: when the worker took it
 
 	run *poolRun
@@ -52,24 +51,25 @@ type Result struct {
 	Class   uint8
 	Success bool
 	Checked bool
-	Failed  int // with units: the number that failed; 0: all, if not Success
+	Failed  int // with units: the number of units that failed; 0: all, unless Success
 }
 
-// Driver is a load.Driver whose work Plan.Connections goroutines do. The queue grows as long as
-// they are behind; it is bounded by the schedule and, since a call ends at its timeout, by the
-// rate times Plan.Timeout.
+// Driver is a load.Driver that does its work in Plan.Connections goroutines. The queue grows
+// while they fall behind. Its length is bounded by the schedule and, since calls end at their
+// timeout, by the rate times Plan.Timeout.
 type Driver struct {
 	Name  string // name of the engine, in results
 	Doer  Doer
 	Think time.Duration // closed model: pause of a worker after each answer
-	// Next returns the index of the next call's work, and false when there is no more work: the
-	// load then ends early. Nil: work never ends, and Arrival.Index is 0.
+	// Next returns the index of the next call's work; ok is false when no work is left, which
+	// ends the load early. If Next is nil, work never runs out and Arrival.Index is 0.
 	Next func() (index int, ok bool)
-	// Stepwise is set by a Doer whose work is several requests: it reports each with the call's
-	// SendStep and EndStep, bounds each by Plan.Timeout itself, and its context ends with the run.
+	// Stepwise is set for a Doer whose call makes several requests. Such a Doer reports each with
+	// the Arrival's SendStep and EndStep, and applies Plan.Timeout to each itself; its context is
+	// done only at the end of the run.
 	Stepwise bool
 
-	sleep func(until int64) // for tests; nil: that of load.PacingThread
+	sleep func(until int64) // replaced by tests; nil: use load.PacingThread
 }
 
 // Engine returns the driver's name.
@@ -102,12 +102,12 @@ func (p *Driver) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder)
 	return errors.Join(r.panicked, ctx.Err())
 }
 
-// poolRun is one Drive.
+// poolRun is the state of one Drive.
 type poolRun struct {
 	pool    *Driver
 	plan    *load.Plan
 	rec     *load.Recorder
-	working context.Context // done when nothing may be in flight any more
+	working context.Context // done at the end of the drain
 	due     *backlog
 
 	mu       sync.Mutex
@@ -118,7 +118,7 @@ type poolRun struct {
 	panicked error       // guarded by mu; the first panic
 }
 
-// rotateWindows advances the windows while nothing happens.
+// rotateWindows closes windows on time even if no call arrives or ends.
 func (r *poolRun) rotateWindows(ended <-chan struct{}) {
 	tick := time.NewTicker(record.WindowLength / 2)
 	defer tick.Stop()
@@ -144,7 +144,7 @@ func (r *poolRun) abandon() {
 	}
 }
 
-// arrive makes a call of the open model; ok is false if there is no more work.
+// arrive creates a call of the open model; ok is false if no work is left.
 func (r *poolRun) arrive(intended int64) (d due, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,8 +155,8 @@ func (r *poolRun) arrive(intended int64) (d due, ok bool) {
 	return due{seq: r.arrivals.Arrive(intended), intended: intended, index: index}, true
 }
 
-// nextWork returns the index of the next call's work; mu is held, so that work is in the order of
-// the calls.
+// nextWork returns the index of the next call's work. The caller holds mu, so that work and calls
+// have the same order.
 func (r *poolRun) nextWork() (index int, ok bool) {
 	if r.pool.Next == nil {
 		return 0, true
@@ -167,7 +167,8 @@ func (r *poolRun) nextWork() (index int, ok bool) {
 	return index, ok
 }
 
-// arriveNow makes a call of the closed model; ok is false when the plan's count is used up.
+// arriveNow creates a call of the closed model; ok is false if the plan's count or the work is
+// used up.
 func (r *poolRun) arriveNow() (d due, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,7 +180,7 @@ func (r *poolRun) arriveNow() (d due, ok bool) {
 		return due{}, false
 	}
 	r.left--
-	now := monotonic.Now() // with the lock held, so that a shard's calls are in order
+	now := monotonic.Now() // read with the lock held, so that the shard's calls are in order
 	return due{seq: r.arrivals.Arrive(now), intended: now, index: index}, true
 }
 
@@ -194,7 +195,7 @@ func (r *poolRun) work(worker int) {
 	}
 }
 
-// serve takes due calls until there are no more.
+// serve takes and does due calls until there are no more.
 func (r *poolRun) serve(worker int) {
 	free := monotonic.Now()
 	for {
@@ -207,7 +208,7 @@ func (r *poolRun) serve(worker int) {
 	}
 }
 
-// loop is the closed model: a worker makes its next call when the last one has ended.
+// loop runs a worker of the closed model: it makes its next call when the last one has ended.
 func (r *poolRun) loop(worker int) {
 	if !r.pause(time.Duration(r.plan.Start - monotonic.Now())) {
 		return
@@ -236,8 +237,8 @@ func (r *poolRun) pause(d time.Duration) bool {
 	}
 }
 
-// do sends one call and reports how it ended. free is the instant since which the worker has
-// been idle.
+// do carries out one call and reports how it ended. free is the instant since which the worker
+// has been idle.
 func (r *poolRun) do(d due, worker int, free int64) {
 	sent := monotonic.Now()
 	deadline := d.intended + int64(r.plan.Timeout)
@@ -260,13 +261,13 @@ func (r *poolRun) do(d due, worker int, free int64) {
 	result := r.call(ctx, arrival)
 	cancel()
 	now := monotonic.Now()
-	if !result.Success && r.working.Err() != nil { // cut off by the end of the run
+	if !result.Success && r.working.Err() != nil { // the end of the run cut it off
 		r.mu.Lock()
 		r.outcomes.Unfinished(d.intended, now, result.Class)
 		r.mu.Unlock()
 		return
 	}
-	if r.plan.Timeout > 0 && now > deadline && result.Success { // Do did not observe its context
+	if r.plan.Timeout > 0 && now > deadline && result.Success { // Do ignored its context
 		result = Result{Status: load.Timeout, Class: result.Class}
 	}
 	r.report(&load.Completion{Seq: d.seq, Intended: d.intended, Sent: sent, Done: now,
@@ -276,10 +277,10 @@ func (r *poolRun) do(d due, worker int, free int64) {
 func (r *poolRun) report(o *load.Completion) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.outcomes.Done(o) // of a call of several steps, the latency of the first
+	r.outcomes.Done(o) // for a call of several steps, this is the latency of the first
 }
 
-// call does the work; it turns a panic into a failure.
+// call calls Do; it turns a panic into a failure.
 func (r *poolRun) call(ctx context.Context, o *Arrival) (result Result) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -294,7 +295,7 @@ func (r *poolRun) call(ctx context.Context, o *Arrival) (result Result) {
 	return r.pool.Doer.Do(ctx, o)
 }
 
-// panicPlace returns the line that panicked: the first one above the runtime's own frames.
+// panicPlace returns the file and line that panicked: the first frame above the runtime's own.
 func panicPlace() string {
 	var pcs [32]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])

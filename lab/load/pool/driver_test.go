@@ -23,8 +23,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bubble runs a test on a fake clock, which monotonic.Now follows. It begins in the year 2000,
-// before this process did, where instants are negative; decades of sleep fix that.
+// bubble runs a test on synctest's fake clock, which monotonic.Now follows. That clock starts in
+// the year 2000, before this process began, where monotonic instants are negative; sleeping for
+// decades fixes that.
 func bubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(100 * 365 * 24 * time.Hour)
@@ -61,7 +62,7 @@ func (s *windows) written() int {
 
 const (
 	second   = int64(time.Second)
-	rounding = 0.002 // of a histogram of three digits
+	rounding = 0.002 // relative rounding error of a histogram with three significant digits
 )
 
 func near(t *testing.T, what string, got, want, within float64) {
@@ -105,7 +106,7 @@ func TestPoolFreeze(t *testing.T) {
 	}
 }
 
-// A call that waited longer than its timeout is not sent, and ends at its timeout.
+// A call that waited in the queue longer than its timeout is not sent, and ends at its timeout.
 func TestPoolTimeoutsCountFromTheIntendedTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := load.Plan{Length: time.Second, Connections: 1, Timeout: 300 * time.Millisecond, Drain: time.Minute, Schedule: constantly(100, time.Second)}
@@ -116,7 +117,7 @@ func TestPoolTimeoutsCountFromTheIntendedTime(t *testing.T) {
 		if err != nil || totals.Ended != 100 || totals.Errors["timeout"] != 100 || totals.Unfinished != 0 {
 			t.Fatalf("%v: %+v", err, totals)
 		}
-		if totals.Sent != 2 { // the first, and after it the first that had not timed out yet
+		if totals.Sent != 2 { // the first, and the first one after it that had not timed out yet
 			t.Errorf("%d were sent, want 2", totals.Sent)
 		}
 		near(t, "median", totals.Response.P50, 300, rounding)
@@ -136,7 +137,7 @@ func TestPoolSuccessAfterTheTimeoutIsNone(t *testing.T) {
 	})
 }
 
-// Calls in flight or queued at the end of the drain are unfinished, at their age.
+// Calls in flight or queued at the end of the drain are unfinished; their latency is their age.
 func TestPoolUnfinished(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := load.Plan{Length: time.Second, Connections: 2, Drain: 500 * time.Millisecond, Schedule: constantly(10, time.Second)}
@@ -254,7 +255,7 @@ func TestPoolConnectsBeforeTheStart(t *testing.T) {
 	})
 }
 
-// One short run on the real clock: the pacing thread and its system call work.
+// One short run on the real clock, so that the pacing thread and its system call are tested, too.
 func TestPoolOnTheRealClock(t *testing.T) {
 	p := load.Plan{Length: 200 * time.Millisecond, Connections: 2, Drain: time.Minute, Schedule: constantly(500, 200*time.Millisecond)}
 	var mu sync.Mutex
@@ -284,7 +285,8 @@ func fails(do func(context.Context) error) Doer {
 	})
 }
 
-// The backlog returns calls in the order they were put, whatever the mix of puts and takes.
+// The backlog returns calls in the order in which they were put, however puts and takes are
+// mixed.
 func TestBacklog(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBacklog()

@@ -5,16 +5,16 @@ import (
 	"dyno/lab/load"
 )
 
-// SendStep reports that a step after the first is sent now, and returns the instant.
+// SendStep reports that a step after the first is sent now, and returns that instant.
 func (o *Arrival) SendStep(intended int64) (at int64) {
 	o.run.mu.Lock()
 	defer o.run.mu.Unlock()
-	at = monotonic.Now() // with the lock held: the wait for it delays the step
+	at = monotonic.Now() // read with the lock held: waiting for the lock delays the step
 	o.run.outcomes.SendStep(intended, at)
 	return at
 }
 
-// EndStep reports how a step ended. Of a step that the end of the run cut off, the status is
+// EndStep reports how a step ended. If the end of the run cut the step off, its status is
 // load.Unfinished.
 func (o *Arrival) EndStep(out *load.Completion) {
 	o.run.mu.Lock()
@@ -22,7 +22,7 @@ func (o *Arrival) EndStep(out *load.Completion) {
 	o.run.outcomes.EndStep(out)
 }
 
-// doSteps does a call of several steps, and reports how it ended.
+// doSteps carries out a call of several steps, and reports how it ended.
 func (r *poolRun) doSteps(o *Arrival) {
 	result := r.call(r.working, o)
 	now := monotonic.Now()

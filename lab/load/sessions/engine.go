@@ -17,21 +17,22 @@ import (
 )
 
 const (
-	// openers bounds the sessions that are opened concurrently, and openEvery spaces them: 1,000
-	// per second are fewer than an accept queue of 4,096 holds while a server stalls for seconds.
+	// openers bounds the sessions that are being opened concurrently; openEvery spaces their
+	// beginnings. At 1,000 per second, a server may stall for seconds before its accept queue of
+	// 4,096 is full.
 	openers   = 64
 	openEvery = time.Millisecond
 	// openTimeout bounds the opening of a session if the plan has no timeout.
 	openTimeout = 10 * time.Second
-	// lead is the time between the opening of the last session and the first message.
+	// lead is the time between the opening of the last session and the start of the schedule.
 	lead   = 100 * time.Millisecond
 	window = int64(record.WindowLength)
-	// mostSenders bounds the sending goroutines: each waits on a thread of its own, and one sends
-	// 100,000 small messages per second.
+	// mostSenders bounds the sending goroutines: each has its own thread, which can send 100,000
+	// small messages per second.
 	mostSenders = 4
 )
 
-// Engine is the load.Driver of sessions: Plan.Connections of them. The messages of the plan's
+// Engine is a load.Driver that drives Plan.Connections sessions. The messages of the plan's
 // schedule go to the sessions in turn.
 type Engine struct {
 	Name   string // of the driver, in results
@@ -40,7 +41,7 @@ type Engine struct {
 	failures load.Notes
 }
 
-// Notes returns why sessions were lost or did not open, and what the Driver has to report.
+// Notes returns why sessions were lost or did not open, followed by the Driver's own notes.
 func (e *Engine) Notes() []string {
 	out := e.failures.Notes()
 	if d, ok := e.Driver.(load.Noting); ok {
@@ -51,16 +52,16 @@ func (e *Engine) Notes() []string {
 
 var _ load.Driver = (*Engine)(nil)
 
-// Engine returns the name.
+// Engine returns the driver's name.
 func (e *Engine) Engine() string { return e.Name }
 
-// Drive opens the sessions, begins when each is open or failed, which moves the plan's start, and
-// carries out the plan.
+// Drive opens the sessions and carries out the plan. It moves the plan's start to a time when
+// each session is open or has failed to open.
 func (e *Engine) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder) error {
 	if !plan.Open() {
 		return errors.New("sessions follow a schedule; a closed model has none")
 	}
-	living, end := context.WithCancel(context.WithoutCancel(ctx)) // a run that is cut off loses no session
+	living, end := context.WithCancel(context.WithoutCancel(ctx)) // sessions outlive ctx, so that none counts as lost
 	defer end()
 	n := max(plan.Connections, 1)
 	senders := max(1, min(n, runtime.GOMAXPROCS(0)/2, mostSenders))
@@ -100,7 +101,7 @@ func (e *Engine) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder)
 	return ctx.Err()
 }
 
-// drive is one Drive.
+// drive is the state of one Drive.
 type drive struct {
 	plan      *load.Plan
 	driver    Driver
@@ -111,11 +112,13 @@ type drive struct {
 	receiving sync.WaitGroup
 }
 
-// openAll returns when every session is open or failed to open. Those that are open receive.
+// openAll returns when every session is open or has failed to open. Open sessions receive from
+// then on.
 func (d *drive) openAll(ctx, living context.Context) {
 	timeout := cmp.Or(d.plan.Timeout, openTimeout)
 	begin := time.Now()
-	// A server that answers nothing must not be waited for once for every 64 sessions.
+	// A server that does not answer costs one timeout for each 64 sessions; this deadline bounds
+	// the whole.
 	ctx, cancel := context.WithDeadline(ctx, begin.Add(time.Duration(len(d.sessions))*openEvery+2*timeout))
 	defer cancel()
 	var next atomic.Int64
@@ -157,7 +160,7 @@ func (d *drive) open(ctx, living context.Context, i int, timeout time.Duration) 
 	})
 }
 
-// pause returns false if ctx is done first.
+// pause waits; it returns false if ctx is done first.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
@@ -172,7 +175,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// send sends the messages of a group's sessions at their times, until sending ends.
+// send sends the messages of a group's sessions at their intended times, until the plan's sending
+// ends.
 func (d *drive) send(ctx, living context.Context, k int) {
 	g, sleep := &d.groups[k], load.PacingThread()
 	next := d.plan.Schedule()
@@ -199,7 +203,7 @@ func (d *drive) send(ctx, living context.Context, k int) {
 	pause(ctx, time.Duration(until-monotonic.Now()))
 }
 
-// turn moves the windows while nothing happens, and ends the messages that time out.
+// turn advances the windows even if nothing happens, and ends the messages that have timed out.
 func (d *drive) turn(done <-chan struct{}) {
 	tick := time.NewTicker(record.WindowLength / 2)
 	defer tick.Stop()

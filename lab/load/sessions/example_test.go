@@ -13,7 +13,7 @@ import (
 	"dyno/lab/load/sessions"
 )
 
-// lines is a driver for a server that answers each line of text with the same line.
+// lines is a driver for a server that echoes lines of text.
 type lines struct{ addr string }
 
 func (d lines) Open(ctx context.Context, _ int) (sessions.Session, error) {
@@ -36,7 +36,7 @@ func (l *line) Send(_ context.Context, number uint64) error {
 }
 
 func (l *line) Receive(ctx context.Context) (sessions.Received, error) {
-	if l.stop == nil { // ctx is the same in each call
+	if l.stop == nil { // ctx is the same in every call
 		l.stop = context.AfterFunc(ctx, func() { l.conn.Close() })
 	}
 	text, err := l.in.ReadString('\n')
@@ -54,7 +54,7 @@ func (l *line) Close() error {
 	return l.conn.Close()
 }
 
-// serve answers each line with itself, until the listener closes.
+// serve echoes lines until the listener closes.
 func serve(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -88,7 +88,8 @@ func Example() {
 	// Output: 100 of 100 messages acknowledged, 0 sessions lost
 }
 
-// Under the lab a program prints its windows; for a user, one object of the schema dyno.load/1.
+// Under the lab, a program prints its windows; otherwise it prints one object of the schema
+// dyno.load/1.
 func ExampleWindows() {
 	config := sessions.Config{Driver: lines{"127.0.0.1:1"}, Sessions: 10, Rate: 20, Length: 100 * time.Millisecond}
 	if err := sessions.Windows(context.Background(), config, os.Stdout); err != nil {

@@ -9,15 +9,15 @@ import (
 	"dyno/lab/load"
 )
 
-// group is the sessions that one goroutine sends for. Their outcomes are recorded together, so that
-// the recorder has few threads to join.
+// group holds the sessions that one goroutine sends for. Their outcomes share two shards, so that
+// the recorder has few shards to merge.
 type group struct {
 	sessions []*session
 	failures *load.Notes
 
 	mu       sync.Mutex
-	arrivals *load.Shard // guarded by mu; its windows turn with the schedule; nil: the recording has not begun
-	outcomes *load.Shard // guarded by mu; its windows turn with the clock
+	arrivals *load.Shard // guarded by mu; its windows advance with the schedule; nil: the recording has not begun
+	outcomes *load.Shard // guarded by mu; its windows advance with the clock
 	next     int64       // guarded by mu: the earliest instant of the next message
 	from     int64       // the measured time
 	until    int64
@@ -30,7 +30,7 @@ type session struct {
 	group    *group
 	conn     Session // nil: it could not be opened
 	end      context.CancelFunc
-	opening  int64       // ns that it took
+	opening  int64       // time that opening took, ns
 	unopened load.Status // why it could not be opened
 
 	// The rest is guarded by group.mu.
@@ -40,7 +40,7 @@ type session struct {
 	due    []message
 }
 
-// message is a message that was sent and not acknowledged.
+// message is a message that was made and not yet acknowledged.
 type message struct {
 	number         uint64 // in its session
 	seq            uint64 // in the run
@@ -71,8 +71,8 @@ func (g *group) awaits(at int64) {
 	g.next = at
 }
 
-// send makes a message of a session and sends it. If ctx is done, the sender is so late that the
-// run is over, and the message is unfinished.
+// send makes a session's message and sends it. If ctx is done, the sender is so late that the run
+// is over: the message then stays unsent and unfinished.
 func (g *group) send(ctx context.Context, s *session, intended int64) {
 	number, ok := g.arrive(s, intended, ctx.Err() == nil)
 	if !ok {
@@ -83,8 +83,8 @@ func (g *group) send(ctx context.Context, s *session, intended int64) {
 	}
 }
 
-// arrive enters a message that is due. Ok is false if it cannot be sent: the run is over, or the
-// session is gone, and with it the message.
+// arrive registers a message that is due. It returns false if the message cannot be sent: the run
+// is over, or the session was lost or never opened, in which case the message has failed.
 func (g *group) arrive(s *session, intended int64, inTime bool) (number uint64, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,7 +111,7 @@ func (g *group) fail(o *message, status load.Status, now int64) {
 	g.outcomes.Done(&load.Completion{Seq: o.seq, Intended: o.intended, Sent: o.sent, Done: now, Status: status})
 }
 
-// lose ends a session whose connection failed, and with it its pending messages.
+// lose ends a session whose connection failed; its pending messages fail.
 func (g *group) lose(s *session, why error) {
 	s.end()
 	g.mu.Lock()
@@ -133,7 +133,7 @@ func (g *group) lose(s *session, why error) {
 	s.due = nil
 }
 
-// receive receives until the session or the run ends.
+// receive receives until the session is lost or the run ends.
 func (s *session) receive(ctx context.Context) {
 	for {
 		r, err := s.conn.Receive(ctx)
@@ -148,7 +148,7 @@ func (s *session) receive(ctx context.Context) {
 }
 
 func (g *group) received(s *session, r Received) {
-	now := monotonic.Now() // the wait for the lock is not the server's
+	now := monotonic.Now() // read before the lock is taken: waiting for the lock is not the server's delay
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.outcomes == nil || g.ended {
@@ -173,7 +173,8 @@ func (g *group) drop(s *session, n int) {
 	s.due = s.due[:copy(s.due, s.due[n:])]
 }
 
-// turn moves the windows to the present and ends the messages that are older than the timeout.
+// turn advances the windows to the present, and ends the messages that are older than the
+// timeout.
 func (g *group) turn(timeout int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -196,7 +197,8 @@ func (g *group) pending() bool {
 	return g.waiting > 0
 }
 
-// finish ends the recording: what is pending is unfinished, and each session's frames are entered.
+// finish ends the recording: pending messages become unfinished, and each session reports the
+// mean gap between its frames.
 func (g *group) finish(plan *load.Plan) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Config describes the run of a program that has a driver of its own.
+// Config describes a run by a program that has a Driver of its own.
 type Config struct {
 	Name     string // of the driver, in results
 	URL      string // of the server, in results
@@ -26,7 +26,7 @@ type Config struct {
 	Warmup   time.Duration // load that is not counted, after all sessions have opened
 	Length   time.Duration // measured
 	Timeout  time.Duration // of a message, from its intended time, and of opening a session; 0: 10 s
-	Sink     load.Sink     // receives each window; nil: none does
+	Sink     load.Sink     // receives each window; nil: windows are discarded
 }
 
 // Result holds what a run measured.
@@ -40,8 +40,8 @@ type Result struct {
 // drain bounds the wait for acknowledgements at the end.
 const drain = 2 * time.Second
 
-// Run opens the sessions, carries the load out and returns its result; if ctx is done before the
-// end, the result so far with an error.
+// Run opens the sessions, carries out the load and returns the result. If ctx is done before the
+// end, it returns the result so far with an error.
 func Run(ctx context.Context, c Config) (Result, error) {
 	if c.Driver == nil || c.Sessions < 1 || c.Length <= 0 {
 		return Result{}, errors.New("a run of sessions needs a Driver, Sessions of at least 1 and a Length above 0")
@@ -58,8 +58,8 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	return Result{Name: engine.Name, URL: c.URL, Length: done.Length, Totals: totals}, err
 }
 
-// Schedule returns the times at which n sessions send at a rate each, evenly spaced over all of
-// them, for a plan.
+// Schedule returns a plan's schedule with which n sessions each send at a rate; the messages of
+// all sessions together are evenly spaced.
 func Schedule(n int, perSecond float64, length time.Duration) func() load.Schedule {
 	return func() load.Schedule { return load.Constant(float64(n)*perSecond, length) }
 }
@@ -68,8 +68,8 @@ type none struct{}
 
 func (none) Window(record.Window, map[string]*hdrhistogram.Histogram) error { return nil }
 
-// Windows runs c and prints each window to w, in the format with which the lab reads a child
-// process (package windows). Nothing else may print to w.
+// Windows runs c and prints each window to w, in the format that the lab reads from a child
+// process (package windows). The program must print nothing else to w.
 func Windows(ctx context.Context, c Config, w io.Writer) error {
 	out := windows.NewWriter(w)
 	c.Sink = out

@@ -20,11 +20,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server is a driver whose sessions are in the test's own memory: each message is answered, with a
-// frame, as soon as the server does not stall.
+// server is a driver with simulated sessions: it acknowledges each message with a frame,
+// immediately unless it stalls.
 type server struct {
 	refuse func(i int) bool
-	loseAt func(i int) uint64 // the session is lost before this message is answered; 0: never
+	loseAt func(i int) uint64 // the session is lost before this message is acknowledged; 0: never
 	silent bool               // messages are not acknowledged
 
 	mu      sync.Mutex
@@ -132,7 +132,7 @@ func TestRefusedSessions(t *testing.T) {
 	}
 }
 
-// A lost session is lost for good: its pending message and all later ones fail.
+// A lost session is not opened again: its pending message and all later ones fail.
 func TestLostSessions(t *testing.T) {
 	got := run(t, Config{Driver: &server{loseAt: func(i int) uint64 { return uint64(i % 2 * 6) }}, Sessions: 10, Rate: 25, Length: 400 * time.Millisecond})
 	if got.Offered != 100 || got.Errors["lost"] != 5*5 || got.Failed != 25 || got.Sessions.Lost != 5 || got.Sessions.Opened != 10 {
@@ -147,8 +147,8 @@ func TestUnansweredOffers(t *testing.T) {
 	}
 }
 
-// A Send that blocks delays the other sessions of its sender, which their latency shows, and ends
-// with the run: what could not be sent is unfinished.
+// A Send that blocks delays the other sessions of its goroutine, which their latency shows. It
+// ends with the run; messages that could not be sent are unfinished.
 func TestASendThatBlocks(t *testing.T) {
 	got := run(t, Config{Driver: stuck{}, Sessions: 1, Rate: 50, Length: 400 * time.Millisecond, Timeout: time.Minute})
 	if got.Offered != 20 || got.Unfinished != 20 || got.Sent != 1 || got.Sessions.Lost != 0 {
@@ -170,7 +170,8 @@ func (stuck) Receive(ctx context.Context) (Received, error) {
 	return Received{}, ctx.Err()
 }
 
-// Sessions without messages are measured by what they receive, and by which are lost.
+// Sessions without messages are measured by the frames that they receive and by the sessions that
+// are lost.
 func TestReceiversOnly(t *testing.T) {
 	got := run(t, Config{Driver: feed{}, Sessions: 10, Length: 400 * time.Millisecond})
 	if got.Offered != 0 || got.ErrorShare() != 0.1 || got.Sessions.Lost != 1 || got.Sessions.FramesMean == 0 {
@@ -178,7 +179,7 @@ func TestReceiversOnly(t *testing.T) {
 	}
 }
 
-// feed sends a frame every 10 ms to each session and loses the first after five.
+// feed sends each session a frame every 10 ms, and loses the first session after five frames.
 type feed struct{}
 
 func (feed) Open(_ context.Context, i int) (Session, error) { return &feeding{i: i}, nil }
@@ -197,19 +198,21 @@ func (f *feeding) Receive(ctx context.Context) (Received, error) {
 	return Received{Frames: 1, Bytes: 3}, nil
 }
 
-// A stall shows in every message that fell into it, since latency counts from the intended time.
+// A stall shows in every message that was due during it, since latency counts from the intended
+// time.
 func TestAStallShowsInAllOffers(t *testing.T) {
 	s := &server{}
 	stalling := time.AfterFunc(500*time.Millisecond, func() { s.stall(time.Second) })
 	defer stalling.Stop()
 	got := run(t, Config{Driver: s, Sessions: 20, Rate: 20, Length: 2 * time.Second})
-	// 1 s of 2 s stalls: of the messages in it, half waited for more than half of it.
+	// 1 s of the 2 s is a stall; half of the messages due during it waited for more than half of
+	// it.
 	if got.Offered != 800 || got.Completed != 800 || got.Response.P90 < 600 || got.Response.Max < 900 {
 		t.Errorf("%+v", got)
 	}
 }
 
-// A session that is lost before the first message, and a run that is cut off.
+// A session may be lost before its first message, and a run may be cut off.
 func TestCutOff(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
@@ -219,7 +222,7 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// The relay of a program's windows gives the totals of the program.
+// Relaying a program's windows gives the totals that the program computed.
 func TestWindowsAreRelayed(t *testing.T) {
 	var printed bytes.Buffer
 	c := Config{Driver: &server{loseAt: func(i int) uint64 { return uint64(i / 9 * 3) }}, Sessions: 10, Rate: 50, Length: 400 * time.Millisecond}

@@ -10,15 +10,16 @@ import (
 	"dyno/lab/load"
 )
 
-// K6 reads the points of k6's output "json", and of them the durations of HTTP and gRPC requests:
-// the time from sending to the last byte, without connecting. The requests of setup and teardown
-// are no load.
+// K6 reads the points of k6's output "json". It uses the durations of HTTP and gRPC requests,
+// which k6 measures from sending to the last byte, without connecting. It leaves out requests
+// made by setup and teardown.
 var K6 = Form{Name: "k6", None: "only HTTP and gRPC requests of the script are counted; see its log", read: readK6}
 
-// K6Tags are the tags of a point that are read: k6's option --system-tags.
+// K6Tags lists the tags that K6 needs, for k6's option --system-tags.
 const K6Tags = "status,error_code,expected_response,group,vu"
 
-// point is a line of the output "json". A user's number is in the tags up to k6 0.40.
+// point is a line of the output "json". The user's number is in the metadata, or, up to k6 0.40,
+// in the tags.
 type point struct {
 	Type   string `json:"type"`
 	Metric string `json:"metric"`
@@ -52,7 +53,7 @@ func readK6(line []byte) (request, bool) {
 	}
 	code, _ := strconv.Atoi(tags["status"])
 	switch {
-	case grpc && code == 0: // the status OK of gRPC
+	case grpc && code == 0: // gRPC's status OK
 		q.status, q.success = load.OK, true
 	case grpc:
 		q.status = load.Other
@@ -63,7 +64,7 @@ func readK6(line []byte) (request, bool) {
 	return q, true
 }
 
-// k6Kind is the kind of failure of k6's error code.
+// k6Kind returns the kind of failure for an error code of k6's.
 func k6Kind(code string) load.Status {
 	switch code {
 	case "1050", "1211":

@@ -39,7 +39,7 @@ func readLocust(line []byte) (request, bool) {
 	if len(q.user) > maxName {
 		q.user = ""
 	}
-	kind := load.OK // such as a call of another protocol
+	kind := load.OK // for example, a successful call of another protocol
 	if l.Failed {
 		kind = locustKind(l.Error)
 	}
@@ -47,7 +47,7 @@ func readLocust(line []byte) (request, bool) {
 	return q, true
 }
 
-// locustKind is the kind of failure that the text of an exception names.
+// locustKind returns the kind of failure that an exception's text names.
 func locustKind(text string) load.Status {
 	text = strings.ToLower(text)
 	for _, k := range []struct {

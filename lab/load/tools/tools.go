@@ -1,11 +1,13 @@
-// Package tools turns what k6 and Locust report of their requests into a recording: each tool runs
-// the user's own script with a number of virtual users, and prints a line for every request.
+// Package tools turns what k6 and Locust report about their requests into a recording: each tool
+// runs the user's own script with a number of virtual users, and prints a line for every request
+// that ends.
 //
-// A tool's load is closed: a user waits for an answer before it goes on, so a stall of the service
-// delays the requests behind it instead of being counted in them. What a tool has not reported yet,
-// such as a request that waits for its answer when the run ends, is not known here.
+// A tool's load is closed: a user waits for an answer before it goes on, so a stall of the
+// service delays the user's later requests, and their latency does not include the delay. A
+// request that waits for its answer when the run ends is missing from the recording, because the
+// tool has not reported it.
 //
-// It is not for starting a tool, nor for reading its script. No goroutine outlives Drive.
+// It does not start tools and does not read their scripts. No goroutine outlives Drive.
 package tools
 
 import (
@@ -23,30 +25,31 @@ import (
 )
 
 const (
-	maxLine  = 64 << 10 // bytes; a longer line is passed over
-	maxUsers = 200_000  // users beyond them are not distinguished
+	maxLine  = 64 << 10 // bytes; longer lines are skipped
+	maxUsers = 200_000  // further users are not distinguished
 	maxName  = 64       // bytes of a user's name
 
-	// firstRequest bounds the wait for the first request: a script may prepare data before it.
+	// firstRequest bounds the wait for the first request: a script may prepare data before it
+	// sends any.
 	firstRequest = 2 * time.Minute
-	// settle is the time that a tool's report of a request may take to arrive.
+	// settle is how late a tool's report of a request may arrive.
 	settle = time.Second
 )
 
-// Form is the form in which a tool reports its requests.
+// Form describes how a tool reports its requests.
 type Form struct {
 	Name string // of the tool, in results
-	None string // why there may be no request, for an error
+	None string // why there may be no requests, for an error message
 	read func(line []byte) (request, bool)
 }
 
-// request is a request that ended.
+// request is a request that a tool reported as ended.
 type request struct {
 	user    string // empty: not known
 	done    int64  // ns since 1970
 	took    int64  // ns
 	status  load.Status
-	success bool // as the tool counts it
+	success bool // by the tool's own judgement
 	bytes   int
 }
 
@@ -65,7 +68,7 @@ func New(form Form, r io.Reader) *Driver { return &Driver{form: form, r: r} }
 // Engine returns the tool's name.
 func (d *Driver) Engine() string { return d.form.Name }
 
-// Drive records requests until the plan is over. The plan begins with the first of them.
+// Drive records requests until the plan is over. The plan's start is that of the first request.
 func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) error {
 	reading, stop := context.WithCancel(ctx)
 	requests := make(chan request, 1024)
@@ -110,7 +113,8 @@ func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) er
 	}
 }
 
-// early ends a recording whose tool has ended; that is an error unless the measured time is over.
+// early ends a recording because the tool has ended, which is an error unless the measured time
+// is over.
 func (d *Driver) early(r *recording) error {
 	if r.shard == nil {
 		return fmt.Errorf("%s ended without a request; %s", d.form.Name, d.form.None)
@@ -124,7 +128,7 @@ func (d *Driver) early(r *recording) error {
 	return nil
 }
 
-// lines reads the tool's output; what is no report of a request is passed over.
+// lines reads the tool's output; it skips lines that report no request.
 func (d *Driver) lines(ctx context.Context, out chan<- request) error {
 	r := bufio.NewReaderSize(d.r, maxLine)
 	for long := false; ; {
@@ -147,17 +151,17 @@ func (d *Driver) lines(ctx context.Context, out chan<- request) error {
 	}
 }
 
-// recording enters requests into a recorder.
+// recording adds requests to a recorder.
 type recording struct {
 	plan  *load.Plan
 	rec   *load.Recorder
-	wall  int64       // the monotonic clock, less the time of day
+	wall  int64       // monotonic clock minus wall clock, ns
 	shard *load.Shard // nil: there was no request yet
 	users map[string]*user
 }
 
-// user is a virtual user that had an answer.
-type user struct{ answers int64 } // within the measured time
+// user is a virtual user that had at least one answer.
+type user struct{ answers int64 } // in the measured time
 
 func (r *recording) add(q *request) {
 	now := monotonic.Now()
@@ -187,13 +191,13 @@ func (r *recording) add(q *request) {
 	o := load.Completion{Seq: seq, Intended: begun, Sent: begun, Done: done, Status: q.status, Success: q.success}
 	o.Checked = !q.success && (q.status == load.OK || q.status >= 100 && q.status < 400)
 	if q.success && q.status >= 400 {
-		o.Status = load.OK // the script expects it
+		o.Status = load.OK // the script expects this status
 	}
 	s.Done(&o)
 }
 
-// finish enters how often each user had an answer. A user that never had one counts as a session
-// that did not open.
+// finish reports the mean gap between each user's answers. A user that never had one counts as a
+// session that did not open.
 func (r *recording) finish() {
 	for _, u := range r.users {
 		gap := int64(time.Hour)
@@ -207,7 +211,7 @@ func (r *recording) finish() {
 	}
 }
 
-// statusOf is the status of an answer with a code; without one it is a failure of some kind.
+// statusOf returns the status for an answer's code or, without a code, the kind of failure.
 func statusOf(code int, kind load.Status) load.Status {
 	if code >= 100 && code <= 999 {
 		return load.Status(code)

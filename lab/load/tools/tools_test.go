@@ -74,7 +74,7 @@ type none struct{}
 
 func (none) Window(record.Window, map[string]*hdrhistogram.Histogram) error { return nil }
 
-// run drives what print writes, on a fake clock.
+// run drives a plan with the output that print writes, on a fake clock.
 func run(t *testing.T, users int, print func(w io.Writer)) (totals record.Totals, err error) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(100 * 365 * 24 * time.Hour) // so that monotonic instants are positive
@@ -97,8 +97,8 @@ func report(w io.Writer, user string, ms, status int, failed bool) error {
 	return err
 }
 
-// TestDrive: the plan begins with the first request, requests of the warm-up do not count, nor
-// those that began after the measured time, and each user is a session.
+// TestDrive checks that the plan begins with the first request, that requests of the warm-up and
+// those that began after the measured time do not count, and that each user is a session.
 func TestDrive(t *testing.T) {
 	got, err := run(t, 3, func(w io.Writer) {
 		time.Sleep(10 * time.Second) // the tool starts
@@ -136,7 +136,7 @@ func TestToolThatEnds(t *testing.T) {
 	}
 }
 
-// FuzzLines: whatever a tool prints, a request has values that can be recorded.
+// FuzzLines checks that a request has values that can be recorded, whatever a tool prints.
 func FuzzLines(f *testing.F) {
 	f.Add(`{"metric":"http_req_duration","type":"Point","data":{` + at + `,"value":1e99,"tags":{"status":"99999"}}}`)
 	f.Add(`{"dyno":"request","t":9223372036854775807,"ms":-1,"user":"\u0000","status":1e9,"failed":true}`)

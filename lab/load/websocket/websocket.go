@@ -1,6 +1,6 @@
-// Package websocket is the client's end of a WebSocket (RFC 6455), as cheap as a load generator
-// needs it: frames of many messages go out in one write, and a message is received without an
-// allocation. Extensions are not offered, so that the target spends no time on compression.
+// Package websocket is a WebSocket client (RFC 6455) whose cost suits a load generator: many
+// frames go out in one write, and receiving a message allocates nothing. The client requests no
+// extensions, so that the target spends no time on compression.
 //
 // It is not for servers, and it does not reconnect. A Conn has no goroutine of its own.
 package websocket
@@ -39,13 +39,13 @@ const (
 
 const (
 	final   = 0x80 // bit of the first byte: the message's last frame
-	rsv     = 0x70 // bits of the first byte that no extension was agreed for
+	rsv     = 0x70 // reserved bits of the first byte; no extension gives them a meaning
 	masked  = 0x80 // bit of the second byte
 	control = 0x8  // bit of an opcode
 	// maxControl is the length of a control frame's payload, in bytes.
 	maxControl = 125
-	// maxHandshake bounds the server's answer to the handshake, and maxQueued the frames that wait for
-	// a server that does not read, in bytes.
+	// maxHandshake bounds the server's answer to the handshake. maxQueued bounds the frames that
+	// wait for a server which does not read. Both in bytes.
 	maxHandshake = 64 << 10
 	maxQueued    = 256 << 20
 )
@@ -56,9 +56,9 @@ var (
 	ErrTooLong  = errors.New("a message is longer than permitted")
 )
 
-// CloseError is the server's close frame.
+// CloseError is the error of a Conn that the server ended with a close frame.
 type CloseError struct {
-	Code   uint16 // 1005: it gave none
+	Code   uint16 // 1005: the frame has none
 	Reason string
 }
 
@@ -68,7 +68,7 @@ func (e *CloseError) Error() string {
 
 // Conn is an open WebSocket. One goroutine receives, one writes, and any may queue messages.
 type Conn struct {
-	Subprotocol string // that the server chose of those in the header; "": none
+	Subprotocol string // the one that the server chose from those in the header; "": none
 
 	net     net.Conn
 	in      *bufio.Reader
@@ -83,8 +83,8 @@ type Conn struct {
 	queued chan struct{} // out is not empty
 }
 
-// Dial opens a WebSocket to a URL (ws or wss) and returns when the server has agreed. longest
-// bounds a received message in bytes. ctx bounds the handshake only.
+// Dial opens a WebSocket to a URL (ws or wss); it returns after the handshake. longest bounds a
+// received message in bytes. ctx bounds the handshake only.
 func Dial(ctx context.Context, u *url.URL, header http.Header, secure *tls.Config, longest int) (*Conn, error) {
 	conn, err := dial(ctx, u, secure)
 	if err != nil {
@@ -122,7 +122,7 @@ func dial(ctx context.Context, u *url.URL, secure *tls.Config) (net.Conn, error)
 	return over, nil
 }
 
-// acceptKey is the GUID of RFC 6455, section 1.3.
+// acceptKey is the GUID that RFC 6455, section 1.3, prescribes for Sec-WebSocket-Accept.
 const acceptKey = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 func (c *Conn) handshake(u *url.URL, header http.Header) error {
@@ -156,29 +156,30 @@ func (c *Conn) handshake(u *url.URL, header http.Header) error {
 	return nil
 }
 
-// Close ends the connection, and with it Receive and Write, without the closing handshake, which a
-// server does not need.
+// Close closes the connection, which ends Receive and Write. It skips the closing handshake,
+// which servers do not need.
 func (c *Conn) Close() error { return c.net.Close() }
 
-// Queue appends a text message to those that Write writes next. If 256 MiB wait, the server has
-// stopped reading: the connection is then closed.
+// Queue appends a text message to the frames that Write writes next. If more than 256 MiB wait,
+// the server has stopped reading, and Queue closes the connection.
 func (c *Conn) Queue(message []byte) { c.queue(opText, message) }
 
 // QueueBinary is Queue for a binary message.
 func (c *Conn) QueueBinary(message []byte) { c.queue(opBinary, message) }
 
-// BytesIn returns the bytes of all frames that Receive has read, heads and control frames included.
+// BytesIn returns the number of bytes in all frames that Receive has read, headers and control
+// frames included.
 func (c *Conn) BytesIn() int64 { return c.bytesIn }
 
-// Direct makes each message, and each answer to a ping, leave on the goroutine that queues it,
-// instead of by Write, which must not be used then. It saves the wake-up of a goroutine for each
-// message. A write that blocks for a second closes the connection: the server has stopped reading.
+// Direct makes the goroutine that queues a message, or an answer to a ping, write it itself;
+// Write must then not be used. This saves waking a goroutine for each message. A write that
+// blocks for a second closes the connection: the server has stopped reading.
 func (c *Conn) Direct() { c.direct = true }
 
 // blocked bounds a direct write.
 const blocked = time.Second
 
-// writeNow writes a frame; mu is held.
+// writeNow writes a frame. The caller holds mu.
 func (c *Conn) writeNow(op byte, payload []byte) {
 	c.out = appendFrame(c.out[:0], op, payload)
 	err := c.net.SetWriteDeadline(time.Now().Add(blocked))
@@ -205,7 +206,7 @@ func (c *Conn) queue(op byte, payload []byte) {
 	c.mu.Unlock()
 	select {
 	case c.queued <- struct{}{}:
-	default: // Write has not yet taken what was queued before
+	default: // Write has not yet taken the frames queued before
 	}
 }
 
@@ -218,12 +219,12 @@ func (c *Conn) Flush() error {
 	return err
 }
 
-// Write writes what is queued, as much as there is in one call of the kernel, until ctx is done or
-// the connection fails; then it closes the connection, which ends Receive as well. One goroutine
-// calls it while the Conn is in use.
+// Write writes the queued frames, as many as there are in one system call, until ctx is done or
+// the connection fails. It then closes the connection, which also ends Receive. Only one
+// goroutine may call it.
 func (c *Conn) Write(ctx context.Context) error {
 	defer c.net.Close()
-	defer context.AfterFunc(ctx, func() { c.net.Close() })() // ends a write that blocks
+	defer context.AfterFunc(ctx, func() { c.net.Close() })() // unblocks a blocked write
 	var frames []byte
 	for {
 		select {
@@ -243,7 +244,7 @@ func (c *Conn) Write(ctx context.Context) error {
 	}
 }
 
-// appendFrame appends a frame of a client, which is masked.
+// appendFrame appends a client's frame, which is masked.
 func appendFrame(out []byte, op byte, payload []byte) []byte {
 	out = append(out, final|op)
 	switch n := len(payload); {
@@ -262,7 +263,7 @@ func appendFrame(out []byte, op byte, payload []byte) []byte {
 	return out
 }
 
-// mask applies a masking key, whose first byte is the lowest.
+// mask applies a masking key whose first byte is its lowest.
 func mask(b []byte, key uint32) {
 	wide := uint64(key)<<32 | uint64(key)
 	for len(b) >= 8 {
@@ -274,8 +275,8 @@ func mask(b []byte, key uint32) {
 	}
 }
 
-// Receive returns the next message, text or binary, which is valid until the next call. It answers
-// pings. After an error the Conn is unusable.
+// Receive returns the next message, text or binary, which is valid until the next call. It
+// answers pings. After an error the Conn must not be used.
 func (c *Conn) Receive() ([]byte, error) {
 	c.message = c.message[:0]
 	for began := false; ; {
@@ -292,8 +293,8 @@ func (c *Conn) Receive() ([]byte, error) {
 	}
 }
 
-// frame reads a frame: it appends data to the message, which has begun or not, and handles a
-// control frame.
+// frame reads one frame. It appends a data frame to the message, whose first frame was read
+// before if began is true, and handles a control frame.
 func (c *Conn) frame(began bool) (op byte, last bool, err error) {
 	head, err := c.take(2)
 	if err != nil {
@@ -332,7 +333,7 @@ func (c *Conn) frame(began bool) (op byte, last bool, err error) {
 	return op, last, err
 }
 
-// take reads n bytes of a frame's head.
+// take reads n bytes: a frame's header, or the payload of a control frame.
 func (c *Conn) take(n int) ([]byte, error) {
 	b, err := c.in.Peek(n)
 	if err != nil {
@@ -346,7 +347,7 @@ func (c *Conn) take(n int) ([]byte, error) {
 	return b, nil
 }
 
-// controlFrame reads the payload of a control frame and acts on it.
+// controlFrame reads the payload of a control frame and handles it.
 func (c *Conn) controlFrame(op byte, last bool, length uint64) error {
 	if !last || length > maxControl || op > opPong {
 		return ErrProtocol

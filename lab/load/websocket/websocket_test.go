@@ -29,7 +29,7 @@ func open(t *testing.T, u *url.URL, longest int) *Conn {
 	return c
 }
 
-// Messages of every length form arrive as they were queued, in order.
+// Messages of every length encoding arrive as they were queued, in order.
 func TestMessagesArrive(t *testing.T) {
 	lengths := []int{0, 1, 7, 125, 126, 127, 65535, 65536, 300_000}
 	got := make(chan []byte, len(lengths))
@@ -58,7 +58,7 @@ func TestReceive(t *testing.T) {
 	for _, c := range []struct {
 		name, sent string
 		want       []string // messages
-		err        error    // after them; nil: any
+		err        error    // after the messages; nil: any error
 	}{
 		{"messages", "\x81\x02hi\x82\x01b\x81\x7e\x00\x03abc", []string{"hi", "b", "abc"}, io.EOF},
 		{"fragments around a ping", "\x89\x00\x01\x02ab\x89\x01p\x00\x01c\x80\x01d", []string{"abcd"}, nil},
@@ -127,7 +127,7 @@ func TestRefusedHandshake(t *testing.T) {
 	}
 }
 
-// A server that neither reads nor ends its handshake takes a bounded part of the memory.
+// A server that neither reads nor completes its handshake takes a bounded amount of memory.
 func TestBounds(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -157,7 +157,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Whatever a server sends, Receive returns messages within their bound, and an error.
+// Whatever a server sends, Receive returns messages within their bound, and finally an error.
 func FuzzReceive(f *testing.F) {
 	for _, s := range []string{"\x81\x02hi", "\x01\x00\x80\x01x", "\x89\x00", "\x88\x02\x03\xe8", "\x81\x7e\x01\x00", "\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff"} {
 		f.Add([]byte(s))

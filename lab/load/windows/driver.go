@@ -10,8 +10,8 @@ import (
 	"dyno/lab/load"
 )
 
-// Driver is a load.Driver that relays a command's output. It drives only once, because the stream
-// can be read only once.
+// Driver is a load.Driver that records the windows in a command's output. It drives only once,
+// because the output can be read only once.
 type Driver struct {
 	engine string
 	r      io.Reader
@@ -21,31 +21,32 @@ type Driver struct {
 
 var _ load.Driver = (*Driver)(nil)
 
-// New returns the driver that reads a command's stdout from r. Engine names it in results. If r
-// is an io.Closer, such as the reading end of a pipe, Drive closes it as soon as its context is
-// done and at its end, so that Drive does not wait for a command that hangs, nor the command for
-// a reader that is gone. With any other reader, Drive ends only when a Read returns.
+// New returns a driver that reads a command's stdout from r; engine names it in results. If r is
+// an io.Closer, such as the reading end of a pipe, Drive closes it as soon as its context is
+// done, and when it returns: Drive then does not wait for a command that hangs, nor the command
+// for a reader that is gone. With any other reader, Drive ends only when a Read returns.
 func New(engine string, r io.Reader) *Driver {
 	return &Driver{engine: engine, r: r, now: monotonic.Now}
 }
 
-// NewSteady returns a driver that reads like New's but decides which windows count: the plan's
-// Length after its Warmup, from the stream's first window or the call of Drive if that is later,
-// whatever phase the stream states. It ends there, while the command is still working. It is for
-// commands that know how much work there is, but not how long it takes.
+// NewSteady returns a driver that reads as New's does but decides itself which windows count:
+// those in the plan's Length after its Warmup, which begins with the stream's first window, or
+// with Drive if that is later. It ignores the stream's phases, and ends while the command is
+// still working. It is for commands that know how much work there is, but not how long it takes.
 func NewSteady(engine string, r io.Reader) *Driver {
 	d := New(engine, r)
 	d.steady = true
 	return d
 }
 
-// Engine returns the command's name in results.
+// Engine returns the name that New was given.
 func (d *Driver) Engine() string { return d.engine }
 
-// Drive reads the stream to its last line. The stream defines the plan: it starts with the first
-// window, and the windows of phase measure are measured, so the plan's own times do not count and
-// only ctx bounds the drive's length. A stream that breaks the format or ends without its last
-// line is an error, and so is a job that reports a failure; the windows until then are recorded.
+// Drive reads the stream to its last line. The stream determines the plan: it starts with the
+// first window, and the windows of phase measure are the measured ones. The plan's own times are
+// ignored, and only ctx bounds the drive's length. A stream that breaks the format or ends
+// without its last line is an error, and so is a job that reports a failure; the windows before
+// that are recorded.
 func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) error {
 	if c, ok := d.r.(io.Closer); ok {
 		defer closeBy(ctx, c)()
@@ -58,7 +59,7 @@ func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) er
 		err = relay(ctx, s, p, rec)
 	}
 	if ctx.Err() != nil {
-		return ctx.Err() // the stream broke off because ctx is done
+		return ctx.Err() // the stream broke off because ctx was done
 	}
 	if err != nil {
 		return fmt.Errorf("the job's output, line %d: %w", s.line, err)
@@ -66,7 +67,7 @@ func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) er
 	return nil
 }
 
-// closeBy closes c as soon as ctx is done, or when the function it returns is called.
+// closeBy closes c as soon as ctx is done, or when the returned function is called.
 func closeBy(ctx context.Context, c io.Closer) func() {
 	closed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -82,7 +83,7 @@ func closeBy(ctx context.Context, c io.Closer) func() {
 	}
 }
 
-// relay enters the stream's windows into a recording, which begins with the first of them.
+// relay adds the stream's windows to a recording, which begins with the first of them.
 func relay(ctx context.Context, s *stream, p *load.Plan, rec *load.Recorder) error {
 	var shard *load.Shard
 	for ctx.Err() == nil {
@@ -97,7 +98,7 @@ func relay(ctx context.Context, s *stream, p *load.Plan, rec *load.Recorder) err
 			p.Start = w.Start
 			shard = rec.Shards(1)[0]
 		}
-		rec.EndAt(w.Start + windowLength) // no empty window is added after it
+		rec.EndAt(w.Start + windowLength) // no empty windows follow it
 		if err := shard.Window(&w.Window, w.hists); err != nil {
 			return err
 		}

@@ -18,18 +18,19 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// began is the time at which the fixture streams are read; their windows follow each other from
-// there.
+// began is the time at which the tests begin to read their streams; the windows in these follow
+// it.
 const began = 1000 * windowLength
 
-// read drives a fixture stream.
+// read drives a stream given as text.
 func read(text string) *run {
 	d := New("fake", strings.NewReader(text))
 	d.now = func() int64 { return began + int64(100*record.WindowLength) }
 	return drive(context.Background(), otherPlan, d, nil)
 }
 
-// at is a window's line, k windows after the beginning; rest follows its time and phase.
+// at returns the line of the window k windows after the beginning; rest follows its time and
+// phase.
 func at(k int, phase, rest string) string {
 	return fmt.Sprintf(`{"t_ns":%d,"phase":%q%s}`, began+int64(k)*windowLength, phase, rest) + "\n"
 }
@@ -38,7 +39,7 @@ func measure(rest string) string { return at(0, "measure", rest) }
 
 const end = `{"end":true}` + "\n"
 
-// encoded returns a histogram of that many values of 1 ms.
+// encoded returns a histogram that holds n values of 1 ms.
 func encoded(t testing.TB, h *hdrhistogram.Histogram, values int64) string {
 	t.Helper()
 	if err := h.RecordValues(ms, values); err != nil {
@@ -59,7 +60,8 @@ func TestPhasesInTheLinesDecide(t *testing.T) {
 	if r.err != nil {
 		t.Fatal(r.err)
 	}
-	// The windows left out within the measured time count: it is 5 windows long.
+	// The windows that the stream left out within the measured time count: that time is 5 windows
+	// long.
 	if from, length := r.plan.MeasureFrom(), r.plan.Length; from != began+3*windowLength || length != 5*record.WindowLength {
 		t.Errorf("measured from window %d for %v, want 3 and 500ms", (from-began)/windowLength, length)
 	}
@@ -80,7 +82,7 @@ func TestPhasesInTheLinesDecide(t *testing.T) {
 	}
 }
 
-// A command without the library prints the values themselves.
+// A command without the histogram library prints the values themselves.
 func TestValuesInsteadOfHistograms(t *testing.T) {
 	h := record.NewHistogram()
 	for _, v := range []int64{20_133_700, 20_415_022, 0} {
@@ -206,7 +208,7 @@ func hugeValue(t *testing.T) *hdrhistogram.Histogram {
 }
 
 // Drive closes the reading end of a pipe when the context is done, whichever process holds the
-// other end.
+// writing end.
 func TestAJobThatHangs(t *testing.T) {
 	for _, why := range []string{"cancelled", "the sink failed"} {
 		t.Run(why, func(t *testing.T) {
@@ -240,7 +242,7 @@ func TestAJobThatHangs(t *testing.T) {
 	}
 }
 
-// The same holds for a pipe of the operating system while a Read waits.
+// The same holds for a pipe of the operating system, even while a Read waits.
 func TestAnOSPipeThatHangs(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -295,7 +297,7 @@ func TestWriterEnds(t *testing.T) {
 	}
 }
 
-// Whatever is read without an error can be written and read again with the same result.
+// Whatever is read without an error can be written and read again, with the same result.
 func FuzzDrive(f *testing.F) {
 	one := encoded(f, record.NewHistogram(), 1)
 	f.Add(measure("") + end)

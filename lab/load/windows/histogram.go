@@ -13,12 +13,12 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// maxDigits bounds a histogram's memory: with up to three digits it takes at most 440 kB,
-// whatever its range.
+// maxDigits bounds a histogram's memory: with up to three significant digits it takes at most 440
+// kB, whatever its range.
 const maxDigits = 3
 
-// histogram is the form of a histogram in a line: encoded, or, from a command without the
-// library, as single values.
+// histogram is a histogram in a line: encoded or, from a command that does not have the library,
+// as single values.
 type histogram struct {
 	encoded string
 	values  []int64 // ns
@@ -27,7 +27,7 @@ type histogram struct {
 // MarshalJSON writes the encoded form.
 func (h histogram) MarshalJSON() ([]byte, error) { return json.Marshal(h.encoded) }
 
-// UnmarshalJSON reads both forms.
+// UnmarshalJSON reads either form.
 func (h *histogram) UnmarshalJSON(text []byte) error {
 	if text[0] == '[' {
 		return json.Unmarshal(text, &h.values)
@@ -51,8 +51,8 @@ func (h histogram) decode() (*hdrhistogram.Histogram, error) {
 	return out, nil
 }
 
-// decode decodes a histogram. The library accepts any geometry, even one of 50 MB, so decode
-// checks the header first.
+// decode decodes a histogram. The library allocates whatever size the header asks for, even 50
+// MB, so decode checks the header first.
 func decode(encoded string) (*hdrhistogram.Histogram, error) {
 	packed, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {

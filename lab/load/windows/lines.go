@@ -7,14 +7,15 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Lines checks lines that a Writer in another process wrote, and that arrive one by one, not as a
-// stream.
+// Lines checks windows that a Writer in another process wrote, if their lines arrive one by one
+// instead of as a stream.
 type Lines struct{ stream *stream }
 
-// NewLines returns a Lines for windows from now on.
+// NewLines returns a Lines that accepts windows from now on.
 func NewLines() *Lines { return &Lines{newStream(nil, monotonic.Now)} }
 
-// Window reads the line of the next window, which must not be longer than 4 MiB.
+// Window decodes the line of the next window. The caller bounds the line's length, to 4 MiB or
+// less.
 func (l *Lines) Window(line []byte) (record.Window, map[string]*hdrhistogram.Histogram, error) {
 	w, err := l.stream.parse(line)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// warmupTag takes the place of record.HistResponse in the tags of windows that do not count yet.
+// warmupTag replaces record.HistResponse in the tags of windows that do not count yet.
 const warmupTag = "warmup"
 
-// relaySteady enters the stream's windows into a recording until the plan's measured time is over.
+// relaySteady adds the stream's windows to a recording until the plan's measured time is over.
 func relaySteady(ctx context.Context, s *stream, p *load.Plan, rec *load.Recorder) error {
 	var shard *load.Shard
 	backlog, counting := int64(0), false
@@ -34,7 +34,7 @@ func relaySteady(ctx context.Context, s *stream, p *load.Plan, rec *load.Recorde
 			p.Warmup += time.Duration(max(0, (s.began-w.Start)/windowLength*windowLength))
 			shard = rec.Shards(1)[0]
 		}
-		if from := p.MeasureFrom(); w.Start > from && !counting { // the first window that counts was empty
+		if from := p.MeasureFrom(); w.Start > from && !counting { // the first window that counts was empty, so the stream left it out
 			quiet := record.Window{Start: from, Phase: record.PhaseMeasure, Client: record.Client{Backlog: backlog}}
 			if err := shard.Window(&quiet, nil); err != nil {
 				return err
@@ -63,7 +63,7 @@ func relaySteady(ctx context.Context, s *stream, p *load.Plan, rec *load.Recorde
 	return ctx.Err()
 }
 
-// tooShort returns the error for work that was done too soon, with the fix.
+// tooShort returns the error for a job whose work was done before the measured time was over.
 func tooShort(s *stream, p *load.Plan, began bool) error {
 	worked := time.Duration(0)
 	if began {
@@ -73,7 +73,7 @@ func tooShort(s *stream, p *load.Plan, began bool) error {
 		worked, p.Warmup+p.Length, p.Warmup)
 }
 
-// warm marks a window as part of the warm-up.
+// warm turns a window into one of the warm-up.
 func (w *window) warm() {
 	w.Phase = record.PhaseWarmup
 	hists := map[string]*hdrhistogram.Histogram{}
@@ -86,9 +86,10 @@ func (w *window) warm() {
 	w.hists = hists
 }
 
-// count marks a window as measured. A unit counts in the window in which it is done, wherever it
-// began, so the units offered in a window are those completed in it: at the run's end as many are
-// in progress as at its beginning, and they are neither lost nor late.
+// count turns a window into a measured one. A unit counts in the window in which it is done,
+// whenever it began, so the window's offered units are set to its completed ones. At the end of
+// the run about as many units are in progress as at its beginning; they count neither as lost nor
+// as late.
 func (w *window) count() {
 	w.Phase = record.PhaseMeasure
 	w.Client.Offered = w.Client.Ended
@@ -109,7 +110,7 @@ func merge(hists map[string]*hdrhistogram.Histogram, tag string, h *hdrhistogram
 		hists[tag] = h
 		return
 	}
-	sum := record.NewHistogram() // larger values than it can hold are left out, and the recording refuses the wrong count
+	sum := record.NewHistogram() // it drops values above its range; the recording then rejects the window, because its counts differ
 	sum.Merge(have)
 	sum.Merge(h)
 	hists[tag] = sum

@@ -11,13 +11,13 @@ import (
 	"dyno/lab/record"
 )
 
-// steadyPlan warms up for two windows and counts three.
+// steadyPlan has a warm-up of two windows and three measured windows.
 var steadyPlan = load.Plan{Warmup: 2 * record.WindowLength, Length: 3 * record.WindowLength, Connections: 4}
 
-// readSteady drives a fixture stream with times of the plan's own.
+// readSteady drives a stream, given as text, by the plan's own times.
 func readSteady(text string) *run { return readSteadyFrom(0, text) }
 
-// readSteadyFrom begins to read in a window, and then finds all of the text.
+// readSteadyFrom begins to read in a given window, when all of the text is available.
 func readSteadyFrom(k int64, text string) *run {
 	d := NewSteady("fake", strings.NewReader(text))
 	now := began + k*windowLength + windowLength/2
@@ -29,7 +29,7 @@ func readSteadyFrom(k int64, text string) *run {
 	return drive(context.Background(), steadyPlan, d, nil)
 }
 
-// units is a window in which n units were done, of 1 ms each, with more begun than ended.
+// units returns a window in which n units of 1 ms each were done, and more began than ended.
 func units(t *testing.T, k int, phase, tag string, n int64) string {
 	h := encoded(t, record.NewHistogram(), n)
 	return at(k, phase, fmt.Sprintf(`,"client":{"offered":%d,"sent":%d,"completed":%d,"backlog":4},"hists":{%q:%q,"service":%q}`, n+1, n+1, n, tag, h, h))
@@ -59,7 +59,7 @@ func TestSteadyTimesAreThePlans(t *testing.T) {
 	}
 }
 
-// A job whose first windows come from before the lab was ready warms up for longer.
+// A job whose first windows began before the lab was ready has a longer warm-up.
 func TestSteadyBeginsWhenTheLabIsReady(t *testing.T) {
 	var text strings.Builder
 	for k := range 12 {
@@ -99,7 +99,7 @@ func TestSteadyWorkThatIsDoneTooSoon(t *testing.T) {
 	}
 }
 
-// An empty window may be left out, even if it is the last that counts.
+// A job may leave out an empty window, even the last one that counts.
 func TestSteadyGaps(t *testing.T) {
 	r := readSteady(units(t, 0, "measure", "response.ok", 5) + units(t, 3, "measure", "response.ok", 5) + units(t, 7, "measure", "response.ok", 5))
 	if r.err != nil || r.totals.Completed != 5 || r.plan.Length != 3*record.WindowLength {
@@ -107,7 +107,7 @@ func TestSteadyGaps(t *testing.T) {
 	}
 }
 
-// Whatever a job prints, a steady run counts no more windows than planned.
+// Whatever a job prints, a steady run measures no more windows than planned.
 func FuzzSteady(f *testing.F) {
 	one := encoded(f, record.NewHistogram(), 1)
 	f.Add(measure("") + at(2, "measure", `,"client":{"offered":2,"completed":1},"hists":{"response.ok":"`+one+`"}`) + at(9, "drain", ""))

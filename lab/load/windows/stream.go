@@ -17,26 +17,26 @@ import (
 
 const windowLength = int64(record.WindowLength)
 
-// maxEarlier is how far before Drive the first window may begin: a command starts first, and its
-// output waits in its pipe. Together with the current time it bounds the number of windows that a
-// stream can claim.
+// maxEarlier is how long before Drive the first window may begin: the command starts first, and
+// its output waits in the pipe. Together with the current time it bounds the number of windows
+// that a stream can claim.
 const maxEarlier = int64(time.Minute)
 
 var phases = []string{record.PhaseWarmup, record.PhaseMeasure, record.PhaseDrain}
 
-// window is a line that passed every check.
+// window is a window that passed every check.
 type window struct {
 	record.Window
 	hists map[string]*hdrhistogram.Histogram
 }
 
-// stream reads windows from a command's stdout, which it does not trust.
+// stream reads and checks the windows in a command's stdout.
 type stream struct {
 	now      func() int64
-	began    int64 // when reading began
+	began    int64 // the instant at which reading began
 	lines    *bufio.Scanner
 	line     int   // number of the last line read, from 1
-	after    int64 // the next window begins here or later
+	after    int64 // the next window must not begin before this instant
 	phase    int   // phase of the last window, as an index into phases
 	measured bool  // a window of phase measure was read
 	tags     map[string]bool
@@ -51,7 +51,7 @@ func newStream(r io.Reader, now func() int64) *stream {
 	return s
 }
 
-// wholeLines splits at newlines; a last line without one is an error, because it is cut off.
+// wholeLines splits at newlines. A last line without a newline was cut off, so it is an error.
 func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i], nil

@@ -1,6 +1,6 @@
-// Package windows relays a job's own windows into a recording. A job is a command that works
-// through units without a load generator and prints its progress, window by window. Its stdout is
-// newline-delimited JSON, one line for each finished window of 100 ms, and a last line that marks
+// Package windows adds a job's own windows to a recording. A job is a command that works through
+// units without a load generator and prints its progress, window by window. Its stdout is
+// newline-delimited JSON: one line for each finished window of 100 ms, and a last line that marks
 // its orderly end:
 //
 //	{"t_ns":1700000000,"phase":"measure","client":{"offered":20,"completed":19,"backlog":1},"gauges":{"depth":3},"hists":{"response.ok":"HISTFAAA..."}}
@@ -17,14 +17,14 @@
 //     base64 of HdrHistogram's V2 compressed encoding, or as single values ([20133700,20415022]).
 //     The tags are response.STATUS or response.STATUS.CLASS, from the intended time (STATUS is ok,
 //     timeout, unfinished, 200, ...); warmup.STATUS likewise, for requests made before the measured
-//     time; service; lag; delivery; opening and gap (of load/sessions). If a window has response or
-//     warmup histograms, the number of their values, without unfinished, must equal
-//     client.completed.
+//     time; service; lag; delivery; opening and gap (of load/sessions); flow (of load/flows). If a
+//     window has response or warmup histograms, the number of their values, without unfinished,
+//     must equal client.completed.
 //   - end is true in the last line alone; an error next to it says that the job failed, and why.
 //
-// A Go program writes these lines with a Writer as load.Run's sink; any other program prints them.
-// New makes the driver that reads them. The package is not for starting the command nor
-// for deciding what it does: the command chooses its work. No goroutine outlives Drive.
+// A Go program writes these lines by passing a Writer to load.Run as the sink; any other program
+// prints them. New makes the driver that reads them. The package does not start the command and
+// does not choose its work. No goroutine outlives Drive.
 package windows
 
 import (
@@ -36,11 +36,11 @@ import (
 
 // Limits of a stream, far above what load.Run writes.
 const (
-	maxLine   = 4 << 20     // bytes; the histogram of a window takes a few hundred
+	maxLine   = 4 << 20     // bytes; the histograms of a window take a few hundred
 	maxTags   = 128         // distinct tags in a stream: each takes about 220 kB until the run's end
 	maxGauges = 256         // distinct gauges in a stream
 	maxName   = 128         // bytes of a tag or of a gauge's name
-	maxCount  = int64(1e12) // any count in a window: a run of days cannot overflow a sum of them
+	maxCount  = int64(1e12) // any count in a window: so low that no sum over days can overflow
 	maxCores  = 1e5         // cores used in a window
 )
 
@@ -50,7 +50,7 @@ type windowLine struct {
 	Phase  string               `json:"phase"`
 	Client record.Client        `json:"client"`
 	Gauges map[string]float64   `json:"gauges,omitempty"`
-	Hists  map[string]histogram `json:"hists,omitempty"` // by tag
+	Hists  map[string]histogram `json:"hists,omitempty"` // histograms by tag
 }
 
 // endLine is the last line.
@@ -59,7 +59,7 @@ type endLine struct {
 	Error string `json:"error,omitempty"`
 }
 
-// checkTag checks the form of a tag; load decides which tags exist.
+// checkTag checks the form of a tag; package load decides which tags exist.
 func checkTag(tag string) error {
 	kind, _, divided := strings.Cut(tag, ".")
 	switch kind {
@@ -74,7 +74,7 @@ func checkTag(tag string) error {
 	return nil
 }
 
-// checkName rejects characters that separate fields in a log of histograms or on a page.
+// checkName rejects characters that separate fields in a histogram log or on a page.
 func checkName(name string) error {
 	if name == "" || len(name) > maxName {
 		return fmt.Errorf("%.*q: a name has 1 to %d bytes", maxName, name, maxName)
@@ -85,7 +85,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// checkClient keeps counts within a range that cannot overflow sums over a run.
+// checkClient rejects counts whose sums over a run could overflow, and counts that contradict
+// each other.
 func checkClient(c *record.Client) error {
 	for _, n := range []struct {
 		name  string

@@ -24,10 +24,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const ms = int64(time.Millisecond)
 
-// memory keeps the windows that are not empty, and passes all on.
+// memory keeps the windows that are not empty, and passes all windows on.
 type memory struct {
 	windows []record.Window
-	all     []int64 // when each window began, the quiet ones too
+	all     []int64 // when each window began, empty ones included
 	to      load.Sink
 }
 
@@ -42,7 +42,7 @@ func (m *memory) Window(w record.Window, hists map[string]*hdrhistogram.Histogra
 	return m.to.Window(w, hists)
 }
 
-// run is the result of a run.
+// run holds what a run recorded.
 type run struct {
 	totals record.Totals
 	plan   *load.Plan
@@ -56,8 +56,8 @@ func drive(ctx context.Context, p load.Plan, d load.Driver, to load.Sink) *run {
 	return r
 }
 
-// checkSame compares a run with its relay. The run's totals contain some figures that windows do
-// not.
+// checkSame compares a run with the relay of its windows. Some figures in a run's totals are not
+// in its windows.
 func checkSame(t rapid.TB, job, relayed *run) {
 	t.Helper()
 	if job.err != nil || relayed.err != nil {
@@ -88,10 +88,11 @@ func pretty(v any) string {
 	return string(b)
 }
 
-// otherPlan is the lab's plan; the job's own times must override it.
+// otherPlan is the lab's plan, which the job's own times must override.
 var otherPlan = load.Plan{Warmup: 7 * time.Second, Length: time.Hour}
 
-// bubble runs a test on a fake clock, far enough from the year 2000 that instants are positive.
+// bubble runs a test on a fake clock, far enough from the year 2000 that monotonic instants are
+// positive.
 func bubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(100 * 365 * 24 * time.Hour)
@@ -131,7 +132,7 @@ func TestPoolThroughAPipe(t *testing.T) {
 	})
 }
 
-// scripted is a driver with scripted requests, all in the past.
+// scripted is a driver that reports scripted requests, all in the past.
 type scripted func(*load.Plan, *load.Recorder)
 
 func (scripted) Engine() string { return "scripted" }
@@ -141,7 +142,7 @@ func (s scripted) Drive(_ context.Context, p *load.Plan, rec *load.Recorder) err
 	return nil
 }
 
-// However a job's requests end, the relay of its windows gives the same totals.
+// However a job's requests end, relaying its windows gives the same totals.
 func TestSameTotals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := load.Plan{
@@ -159,7 +160,7 @@ func TestSameTotals(t *testing.T) {
 	})
 }
 
-// requests makes requests in one shard and reports in others how they ended, as a pool does.
+// requests reports arrivals to one shard and, as a pool does, their outcomes to others.
 func requests(t *rapid.T, p *load.Plan, rec *load.Recorder) {
 	shards := rec.Shards(rapid.IntRange(2, 3).Draw(t, "shards"))
 	for intended := p.Start; ; {
@@ -183,7 +184,8 @@ func requests(t *rapid.T, p *load.Plan, rec *load.Recorder) {
 			o.Success, o.Checked = false, true
 		}
 		s.Done(&o)
-		// A warm request's delivery in the window of the undelivered would pass for one of them.
+		// The windows do not distinguish the delivery of a request of the warm-up from an
+		// undelivered one in the same window.
 		if o.Success && intended >= p.MeasureFrom() && rapid.Bool().Draw(t, "is delivered") {
 			rec.Delivered(seq, o.Done+rapid.Int64Range(0, 100*ms).Draw(t, "way"))
 		}

@@ -12,18 +12,18 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Writer is a load.Sink that prints each window as a line, in one Write. It is not safe for
-// concurrent use.
+// Writer is a load.Sink that prints each window as one line, with a single Write. It is not safe
+// for concurrent use.
 type Writer struct {
 	w io.Writer
 }
 
 var _ load.Sink = (*Writer)(nil)
 
-// NewWriter returns a Writer to w, usually stdout: the command must print nothing else there.
+// NewWriter returns a Writer to w, usually stdout, to which the command must print nothing else.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// Window writes a window with its histograms. Gauges are those of w.Server, if any.
+// Window writes a window with its histograms, and the gauges in win.Server, if any.
 func (w *Writer) Window(win record.Window, hists map[string]*hdrhistogram.Histogram) error {
 	line := windowLine{Start: win.Start, Phase: win.Phase, Client: win.Client}
 	if win.Server != nil {
@@ -45,8 +45,8 @@ func (w *Writer) Window(win record.Window, hists map[string]*hdrhistogram.Histog
 	return w.line(line)
 }
 
-// Close writes the last line: the job ended in order, or failed with err. It does not close the
-// underlying writer.
+// Close writes the last line, which says that the job ended in order or, if err is not nil, that
+// it failed. It does not close the underlying writer.
 func (w *Writer) Close(err error) error {
 	end := endLine{End: true}
 	if err != nil {

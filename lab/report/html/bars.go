@@ -11,9 +11,9 @@ import (
 	"dyno/lab/report/view"
 )
 
-// bars is the chart of the steps: a row each, with its interval as a whisker and the baseline, if
-// any, as a line through all of them. The rows are HTML, so that they wrap on a phone; only the
-// bars are SVG.
+// bars is the chart of the steps: one row each, with the interval as a whisker, and the baseline,
+// if there is one, as a line through all rows. The rows are HTML, so that they wrap on a narrow
+// screen; only the bars are SVG.
 type bars struct {
 	Rows []barRow
 	Axis template.HTML
@@ -31,7 +31,7 @@ type barRow struct {
 func newBars(r *report.Report) bars {
 	steps := slices.Clone(r.Steps)
 	if r.Turns != nil && !slices.ContainsFunc(r.Steps, func(s report.Step) bool { return s.Capacity.Known() }) {
-		for i := range steps { // no capacity was measured
+		for i := range steps { // no capacity was measured: show the work rates
 			steps[i].Capacity, steps[i].Interval = steps[i].Work, steps[i].WorkInterval
 		}
 	}
@@ -95,7 +95,7 @@ func barSVG(x axis, s report.Step, baseline format.Value) template.HTML {
 	return template.HTML(b.String())
 }
 
-// axisSVG draws an axis below rows.
+// axisSVG draws the axis below the rows.
 func axisSVG(x axis, ticks []tick) template.HTML {
 	var b strings.Builder
 	b.WriteString(`<svg class="bar-axis" width="100%" height="18" aria-hidden="true">`)
@@ -114,8 +114,8 @@ func axisSVG(x axis, ticks []tick) template.HTML {
 	return template.HTML(b.String())
 }
 
-// ratioSVG draws a row of ratios, 34 px high: each pair as a dot, the interval as a bar, the
-// ratio as a line across it.
+// ratioSVG draws a row of ratios, 34 px high: a dot for each pair, a bar for the interval, and a
+// line across it for the ratio.
 func ratioSVG(row view.RatioRow, x axis) template.HTML {
 	var b strings.Builder
 	b.WriteString(`<svg class="strip" width="100%" height="34" aria-hidden="true">`)
@@ -129,7 +129,7 @@ func ratioSVG(row view.RatioRow, x axis) template.HTML {
 		fmt.Fprintf(&b, `<line class="ratio-line" x1="%.2f%%" x2="%.2f%%" y1="1" y2="33"/>`, at, at)
 	}
 	for i, v := range row.Ratios {
-		// spread, so that they do not hide each other
+		// different heights, so that dots do not hide each other
 		fmt.Fprintf(&b, `<circle cx="%.2f%%" cy="%d" r="2.5"/>`, x.percentOf(v), 7+i*7%22)
 	}
 	b.WriteString(`</svg>`)

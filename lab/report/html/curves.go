@@ -10,7 +10,7 @@ import (
 	"dyno/lab/report/view"
 )
 
-// curveCells draws the load curves as charts, all to one scale.
+// curveCells draws the load curves as charts that share their scales.
 func curveCells(v sections.Curves) (out []Cell) {
 	var xs, ys []float64
 	bound := float64(v.Bound)
@@ -56,7 +56,7 @@ func curveCells(v sections.Curves) (out []Cell) {
 	return out
 }
 
-// newStrips draws a comparison's pairs by one metric.
+// newStrips draws the pairs of a comparison by one metric.
 func newStrips(of view.Ratios) bars {
 	var all []float64
 	for _, row := range of.Rows {
@@ -77,12 +77,12 @@ func newStrips(of view.Ratios) bars {
 	return out
 }
 
-// ratioAxis spans the ratios and 1, logarithmically.
+// ratioAxis returns a logarithmic axis that spans the ratios and 1.
 func ratioAxis(ratios []float64) axis {
 	return tightAxis(append([]float64{0.95, 1.05}, ratios...))
 }
 
-// tightAxis spans values above 0 logarithmically, with a narrow margin.
+// tightAxis returns a logarithmic axis that spans the values above 0, with a narrow margin.
 func tightAxis(values []float64) axis {
 	a := axis{lo: math.Inf(1), hi: math.Inf(-1), log: true}
 	for _, v := range values {
@@ -97,7 +97,7 @@ func tightAxis(values []float64) axis {
 	return axis{lo: a.lo / room, hi: a.hi * room, log: true}
 }
 
-// ratioTicks are some round ratios.
+// ratioTicks returns the axis's ticks, labelled as ratios.
 func (a axis) ratioTicks() (out []tick) {
 	for _, t := range a.ticks() {
 		out = append(out, tick{t.at, t.label + "x"})

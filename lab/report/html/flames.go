@@ -8,7 +8,7 @@ import (
 	"dyno/lab/report/view"
 )
 
-// flameKinds are the available kinds of flame graph.
+// flameKinds returns the kinds of flame graph that a report has.
 func flameKinds(f *view.Profiles) (out []view.FlameKind) {
 	for _, k := range view.FlameKinds {
 		if slices.ContainsFunc(f.Graphs, func(g view.Flame) bool { return g.Kind == k.Key }) {
@@ -18,7 +18,7 @@ func flameKinds(f *view.Profiles) (out []view.FlameKind) {
 	return out
 }
 
-// flameVariants are the variants that have a flame graph.
+// flameVariants returns the variants that have a flame graph.
 func flameVariants(f *view.Profiles) (out []string) {
 	for _, g := range f.Graphs {
 		if !slices.Contains(out, g.Variant) {
@@ -28,9 +28,9 @@ func flameVariants(f *view.Profiles) (out []string) {
 	return out
 }
 
-// flameRoom reserves the space of the graph until the script draws it, so that the page does not
-// shift.
+// flameRoom reserves the space of a flame graph until the script draws it, so that the page's
+// layout does not shift.
 func flameRoom(f view.Flame) template.HTML {
-	const frame, frames = 19, 3 // px, as flame.js draws them; the root and the free space below
+	const frame, frames = 19, 3 // px per frame, as flame.js draws it; frames for the root and the free space below
 	return template.HTML(fmt.Sprintf(`<svg width="100%%" height="%d" aria-hidden="true"></svg>`, (f.Deepest+frames)*frame))
 }

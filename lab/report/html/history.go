@@ -14,7 +14,7 @@ import (
 
 var historyPage = template.Must(template.New("history").Funcs(funcs).Parse(asset("history.html")))
 
-// historyOf is a program's part of the page.
+// historyOf is the part of the page for one program.
 type historyOf struct {
 	Name    string
 	Plots   []historyPlot
@@ -26,12 +26,12 @@ type historyPlot struct {
 	SVG   template.HTML
 }
 
-// historyTitles name the figures of a history.
+// historyTitles are the titles of the figures in a history.
 var historyTitles = map[string]string{history.Capacity: "Capacity, per second within the SLO", history.Work: "Peak work rate, per second",
 	history.CPU: "CPU per request, us", history.Allocs: "Allocations per request"}
 
-// History writes the page of a history: each figure over the commits, with its change points. It
-// has no script.
+// History writes the page of a history: each figure over the commits, with its change points. The
+// page has no script.
 func History(w io.Writer, entries []history.Entry) error {
 	var programs []historyOf
 	for _, name := range history.Names(entries) {
@@ -55,7 +55,7 @@ func History(w io.Writer, entries []history.Entry) error {
 // mostCommits is the number of commits whose names fit below a plot.
 const mostCommits = 12
 
-// plotHistory draws a figure over the commits: a dot each, with its interval.
+// plotHistory draws a figure over the commits: a dot for each, with its interval.
 func plotHistory(name string, l history.Line) plot {
 	pl := plot{title: fmt.Sprintf("%s: %s over %s", name, historyTitles[l.Key], format.Plural(len(l.Points), "commit")), xLabel: "commit"}
 	var ys []float64

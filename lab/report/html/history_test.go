@@ -8,7 +8,7 @@ import (
 	"dyno/lab/report/history"
 )
 
-// The page names what changed and has no script, whatever a commit is called.
+// The page shows what changed and has no script, whatever the commits are called.
 func TestHistory(t *testing.T) {
 	entry := func(hash, subject string, work, ratio float64, against string) history.Entry {
 		return history.Entry{Schema: history.Schema, Name: "<script>alert(1)</script>", Revision: history.Commit{Hash: hash, Subject: subject}, Against: history.Commit{Hash: against},

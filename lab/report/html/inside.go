@@ -10,8 +10,8 @@ import (
 	"dyno/lab/report/view"
 )
 
-// pausesSVG draws the bars; their heights are logarithmic, so that a few long pauses are visible
-// next to many short ones.
+// pausesSVG draws the histogram of GC pauses. The heights are logarithmic, so that a few long
+// pauses are visible next to many short ones.
 func pausesSVG(p view.Pauses) template.HTML {
 	most := 0.0
 	for _, b := range p.Bars {
@@ -35,8 +35,8 @@ func pausesSVG(p view.Pauses) template.HTML {
 	return template.HTML(b.String())
 }
 
-// stageSVG draws the stage's mean, and within it the time in none of its children, relative to the
-// longest stage of its transaction.
+// stageSVG draws a stage's mean and, within it, the mean time spent in none of its children, both
+// relative to the longest stage of its transaction.
 func stageSVG(s view.StageRow) template.HTML {
 	if !(s.Whole > 0) {
 		return ""

@@ -6,7 +6,7 @@ import (
 	"dyno/lab/report/view"
 )
 
-// closedNote is the note at the percentiles of a closed loop.
+// closedNote returns the note on the percentiles of a closed loop; empty: the load is open.
 func closedNote(l *view.Load) string {
 	if l.Run.Load.Model == "closed" {
 		return view.ClosedNote
@@ -14,7 +14,8 @@ func closedNote(l *view.Load) string {
 	return ""
 }
 
-// loadPlot draws the distributions with equal space for each further nine.
+// loadPlot draws the latency distributions; each further nine of the percentile has the same
+// space.
 func loadPlot(l *view.Load) template.HTML {
 	p := plot{title: "Latency by percentile", xLabel: "percentile", yLabel: "ms"}
 	var xs, ys []float64

@@ -1,8 +1,8 @@
-// Package html writes a report as one HTML page that makes no network request, with charts as
-// inline SVG and the scripts for series and flame graphs. Its style and scripts serve package
-// live as well.
+// Package html writes a report as one HTML page that makes no network request: charts are inline
+// SVG, and the page contains the scripts for series and flame graphs. Package live uses the same
+// style and scripts.
 //
-// It computes no result (package report does), and it serves nothing (live does). It starts no
+// It computes no results (package report does) and serves no pages (live does). It starts no
 // goroutines.
 package html
 
@@ -28,17 +28,18 @@ import (
 //go:embed assets/*.html assets/*.css assets/*.js assets/*.LICENSE
 var assets embed.FS
 
-// asset is the text of a file.
+// asset returns the text of an embedded file.
 func asset(name string) string {
 	b, err := assets.ReadFile("assets/" + name)
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // the file is embedded
 	}
 	return string(b)
 }
 
-// The page's style and scripts. Its content security policy names them by their hashes and permits
-// nothing else: no request and no other script, whatever name a service or a scenario has.
+// The page's style and scripts. The page's content security policy permits exactly these, by
+// their hashes, and nothing else: no request and no other script, whatever the names of services
+// and scenarios contain.
 var (
 	style       = asset("uPlot.min.css") + "\n" + asset("page.css")
 	library     = licensed("uPlot.LICENSE", "uPlot.iife.min.js") + "\n" + asset("charts.js")
@@ -55,7 +56,7 @@ var (
 	}, "; ")
 )
 
-// licensed is a library below its licence.
+// licensed returns a library with its licence in front of it.
 func licensed(license, name string) string { return "/*\n" + asset(license) + "*/\n" + asset(name) }
 
 func hash(s string) string {
@@ -65,7 +66,8 @@ func hash(s string) string {
 
 var page = parse()
 
-// parse reads the templates: one for each kind of block, and one for each type that a chart draws.
+// parse parses the templates: there is one for each kind of block, and one for each type that a
+// chart draws.
 func parse() *template.Template {
 	t := template.New("page")
 	draw := func(b any) (template.HTML, error) {
@@ -74,7 +76,7 @@ func parse() *template.Template {
 		}
 		var out bytes.Buffer
 		err := t.ExecuteTemplate(&out, fmt.Sprintf("%T", b), b)
-		return template.HTML(out.String()), err // the template has escaped it
+		return template.HTML(out.String()), err // the template has escaped the text
 	}
 	return template.Must(t.Funcs(funcs).Funcs(template.FuncMap{
 		"draw": draw, "gap": sections.Gap, "classOf": classOf,
@@ -85,16 +87,16 @@ func parse() *template.Template {
 	}).Parse(asset("page.html")))
 }
 
-// Table draws a table for pages of the same style.
+// Table draws a table for other pages that look the same.
 func Table(t sections.Table) (template.HTML, error) { return drawn("sections.Table", t) }
 
-// Rows draws the rows of a table alone.
+// Rows draws only the rows of a table.
 func Rows(t sections.Table) (template.HTML, error) { return drawn("rows", t) }
 
 func drawn(name string, of any) (template.HTML, error) {
 	var out bytes.Buffer
 	err := page.ExecuteTemplate(&out, name, of)
-	return template.HTML(out.String()), err // the template has escaped it
+	return template.HTML(out.String()), err // the template has escaped the text
 }
 
 // Page writes the page: one file that makes no network requests.
@@ -103,7 +105,7 @@ func Page(w io.Writer, r *report.Report) error {
 		Charts []view.Chart   `json:"charts"`
 		Traces []view.Trace   `json:"traces"`
 		Flames *view.Profiles `json:"flames,omitempty"`
-		// the page iterates over both
+		// the page's script iterates over both, so neither may be null
 	}{append([]view.Chart{}, r.Charts...), append([]view.Trace{}, r.Traces...), r.Flames})
 	if err != nil {
 		return fmt.Errorf("encoding the charts: %w", err)
@@ -122,7 +124,7 @@ func Page(w io.Writer, r *report.Report) error {
 	return err
 }
 
-// pageView is the template's input: the report with formatted values.
+// pageView is what the template receives: the report, and the parts of the page.
 type pageView struct {
 	*report.Report
 	Policy  string
@@ -134,10 +136,10 @@ type pageView struct {
 	Flamer, FlameScript template.JS
 }
 
-// Sections are what the page shows below its head.
+// Sections returns what the page shows below its head.
 func (v pageView) Sections() []sections.Section { return sections.Of(v.Report, sections.Page) }
 
-// Banner shows the outcome, and the certainty of the result.
+// Banner returns the outcome, with its class, and the certainty of the result.
 func (v pageView) Banner() (b struct{ Class, Word, Text string }) {
 	word, text := v.Status()
 	b.Class = map[string]string{record.OutcomeComplete: "good", record.OutcomeInvalid: "bad"}[word]
@@ -145,7 +147,7 @@ func (v pageView) Banner() (b struct{ Class, Word, Text string }) {
 	return b
 }
 
-// classOf is the class of a column's head, or of one of its cells.
+// classOf returns the CSS classes of a column's head, or of one of its cells.
 func classOf(c sections.Column, cells ...sections.Cell) string {
 	classes := []string{c.Class}
 	if c.Number {

@@ -14,7 +14,7 @@ import (
 	"dyno/lab/report/view"
 )
 
-// TestRolesInWords: the list of runs says what a run is for.
+// TestRolesInWords checks that the list of runs names the purpose of each run.
 func TestRolesInWords(t *testing.T) {
 	var b bytes.Buffer
 	if err := Page(&b, reporttest.Diagnose().Report()); err != nil {
@@ -27,7 +27,8 @@ func TestRolesInWords(t *testing.T) {
 	}
 }
 
-// TestPageCarriesNoIdleLibrary: a page without profiles does not pay for the flame graphs.
+// TestPageCarriesNoIdleLibrary checks that a page without profiles does not contain the flame
+// graph library.
 func TestPageCarriesNoIdleLibrary(t *testing.T) {
 	size := func(r *report.Report) int {
 		var b bytes.Buffer
@@ -43,8 +44,8 @@ func TestPageCarriesNoIdleLibrary(t *testing.T) {
 	}
 }
 
-// TestFlamesStaySmall: however many stacks there are, the page stays within its bounds, and says
-// what it left out.
+// TestFlamesStaySmall checks that the page stays within its bounds, however many stacks there
+// are, and says what was left out.
 func TestFlamesStaySmall(t *testing.T) {
 	m := reporttest.New(record.KindLadder, "p99=60ms")
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -84,7 +85,7 @@ func TestFlamesStaySmall(t *testing.T) {
 	}
 }
 
-// pageOf is a report's page without its style, scripts and data.
+// pageOf returns a report's page without its style, scripts and data.
 func pageOf(t *testing.T, r *report.Report) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -94,9 +95,8 @@ func pageOf(t *testing.T, r *report.Report) string {
 	return regexp.MustCompile(`(?s)<style>.*?</style>|<script[^>]*>.*?</script>`).ReplaceAllString(b.String(), "")
 }
 
-// TestPageStructure holds of every page that its elements are closed, that its links lead
-// somewhere, that no id stands twice, and that the answer and how sure it is come before everything
-// else.
+// TestPageStructure checks of every page that its elements are closed, that its links have
+// targets, that no id occurs twice, and that the answer and its certainty come first.
 func TestPageStructure(t *testing.T) {
 	reports := reporttest.Reports()
 	reports["interrupted"] = reporttest.EndedEarly(record.OutcomeInterrupted, "a signal ended it").Report()
@@ -139,7 +139,7 @@ func TestPageStructure(t *testing.T) {
 	}
 }
 
-// TestPagesOfTurns holds what the pages of turns show.
+// TestPagesOfTurns checks what the pages of experiments in turns show.
 func TestPagesOfTurns(t *testing.T) {
 	for kind, want := range map[string]map[string]int{
 		record.KindLadder:   {`class="plot small"`: 7, `class="bar"`: 7, "expected: ": 6, `class="strip"`: 0, `<polyline class="line capacity"`: 7, `class="band"`: 7},
@@ -154,13 +154,13 @@ func TestPagesOfTurns(t *testing.T) {
 		}
 	}
 	r := reporttest.Turns(record.KindCompare).Report()
-	if n := len(r.Ratios[1].Rows[0].Ratios); n != 23 { // one of 24 blocks has a slice that does not count
+	if n := len(r.Ratios[1].Rows[0].Ratios); n != 23 { // one of 24 rounds has an invalid slice
 		t.Errorf("%d blocks have a ratio", n)
 	}
 }
 
-// TestLatencyFromProfilesIsNeverShown: the made-up runs carry an absurd latency in their profile
-// windows.
+// TestLatencyFromProfilesIsNeverShown uses runs whose windows under profiles have an absurd
+// latency.
 func TestLatencyFromProfilesIsNeverShown(t *testing.T) {
 	var b bytes.Buffer
 	if err := Page(&b, reporttest.Ladder().Report()); err != nil {
@@ -171,7 +171,7 @@ func TestLatencyFromProfilesIsNeverShown(t *testing.T) {
 	}
 }
 
-// TestPageStaysSmall: a page of 100 runs of a minute and more stays under 3 MB.
+// TestPageStaysSmall checks that a page of 100 runs, each longer than a minute, stays below 3 MB.
 func TestPageStaysSmall(t *testing.T) {
 	m := reporttest.New(record.KindLadder, "p99=100ms")
 	m.AddVariant("baseline", "", "", 3000)

@@ -9,19 +9,19 @@ import (
 	"dyno/lab/report/format"
 )
 
-// plot is a chart as inline SVG: it prints, needs no script, and scales with the page because every
-// position is a percentage (lines are in an inner SVG that stretches); labels extend into the
-// margin that the page leaves around it. Colours come from the page's style by class, so that they
-// follow light and dark mode.
+// plot is a chart as inline SVG. It can be printed and needs no script. It scales with the page,
+// because every position is a percentage (lines are in an inner SVG that stretches). Labels
+// extend into the margin that the page leaves around the plot. The page's style determines the
+// colours by class, so that they follow light and dark mode.
 type plot struct {
 	title          string // for screen readers
 	xLabel, yLabel string
 	x, y           axis
-	xTicks         []tick // nil: round figures
+	xTicks         []tick // nil: round figures on the x axis
 	lines          []polyline
 	dots           []dot
-	notes          []note // below the dots
-	band           *band  // below all other elements; nil: none
+	notes          []note // drawn below the dots
+	band           *band  // drawn below everything else; nil: none
 	small          bool   // one of many: few ticks, no axis names
 }
 
@@ -52,13 +52,14 @@ type dot struct {
 	title string // shown on hover
 }
 
-// note is a text in a corner, or at the nearest one.
+// note is a text at a point; it is drawn toward the middle of the plot.
 type note struct {
 	x, y float64
 	text string
 }
 
-// newAxis spans the known values with a small margin; a logarithmic axis spans whole half-decades.
+// newAxis returns an axis that spans the known values with a small margin. A linear axis also
+// spans 0.
 func newAxis(log bool, values ...float64) axis {
 	a := axis{lo: math.Inf(1), hi: math.Inf(-1), log: log}
 	for _, v := range values {
@@ -81,7 +82,7 @@ func newAxis(log bool, values ...float64) axis {
 	return a
 }
 
-// percentOf is the position of v between the axis's ends, limited to [0, 100].
+// percentOf returns the position of v between the axis's ends, limited to [0, 100].
 func (a axis) percentOf(v float64) float64 {
 	lo, hi := a.lo, a.hi
 	if a.log {
@@ -90,10 +91,11 @@ func (a axis) percentOf(v float64) float64 {
 	return max(0, min(100, (v-lo)/(hi-lo)*100))
 }
 
-// evenly is the span up to which a logarithmic axis has equidistant ticks.
+// evenly is the ratio of its ends up to which a logarithmic axis has equidistant ticks.
 const evenly = 4
 
-// ticks are at most about ten round figures on the axis: 1, 2 and 5 times a power of ten.
+// ticks returns round figures on the axis: 1, 2 and 5 times powers of ten, only powers of ten if
+// the axis spans many, or, on a linear or short axis, equidistant figures.
 func (a axis) ticks() []tick {
 	var out []tick
 	if a.log && a.hi/a.lo > evenly {
@@ -117,7 +119,7 @@ func (a axis) ticks() []tick {
 	return out
 }
 
-// short formats thousands as k.
+// short abbreviates thousands in a tick's label with k.
 func (t tick) short() tick {
 	if t.at >= 1000 {
 		t.label = format.Digits(t.at/1000, 3) + "k"
@@ -125,7 +127,7 @@ func (t tick) short() tick {
 	return t
 }
 
-// fewTicks are two or three round figures, in short.
+// fewTicks returns two to four round figures, with abbreviated labels.
 func (a axis) fewTicks() (out []tick) {
 	if a.log {
 		all := a.ticks()
@@ -141,7 +143,7 @@ func (a axis) fewTicks() (out []tick) {
 	return out
 }
 
-// roundStep is the next of 1, 2, 5 x 10^n at or above v.
+// roundStep returns the smallest of 1, 2, 5 x 10^n that is not below v.
 func roundStep(v float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(v)))
 	for _, s := range []float64{1, 2, 5} {
@@ -211,7 +213,7 @@ func (p plot) SVG() template.HTML {
 	return template.HTML(b.String())
 }
 
-// points writes a line's points on a canvas of 100 x 100.
+// points returns a line's points on a canvas of 100 x 100.
 func (p plot) points(l polyline) string {
 	var b strings.Builder
 	for i := range l.xs {
@@ -223,7 +225,7 @@ func (p plot) points(l polyline) string {
 	return strings.TrimSuffix(b.String(), " ")
 }
 
-// join gives overlapping dots one label.
+// join gives dots that overlap a common label.
 func (p *plot) join() {
 	const nearX, nearY = 2.5, 6.0 // percent of the plot: a label's height and half its width
 	for i := range p.dots {

@@ -15,7 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestQuadrantsMeetWhereTheRulesSay: the picture's cross is at thresholds that exist.
+// TestQuadrantsMeetWhereTheRulesSay checks that the chart's cross is at thresholds that the rules
+// define.
 func TestQuadrantsMeetWhereTheRulesSay(t *testing.T) {
 	use, waiting := quadrantCross()
 	if !(use > 50 && use < 100) || !(waiting > 0 && waiting < 100) {
@@ -42,8 +43,8 @@ func TestQuadrantPlacesTheVariants(t *testing.T) {
 	}
 }
 
-// TestPausesAreAllCounted merges any histogram and holds that no pause is lost or shown shorter
-// than it was.
+// TestPausesAreAllCounted merges random histograms, and checks that no pause is lost or shown
+// shorter than it was.
 func TestPausesAreAllCounted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := reporttest.New(record.KindCapacity, "p99=60ms")
@@ -76,7 +77,8 @@ func TestPausesAreAllCounted(t *testing.T) {
 	})
 }
 
-// TestStagesStayInside: a stage is drawn within its transaction, whatever the spans said.
+// TestStagesStayInside checks that a stage is drawn within its transaction, whatever the spans
+// contain.
 func TestStagesStayInside(t *testing.T) {
 	of := view.StagesOf(&record.Experiment{Runs: []*record.Run{{Stages: []record.Stage{{Transaction: "t", Name: "t", Latency: record.Quantiles{Mean: 2}}, {Transaction: "t", Name: "late", Depth: 40, Latency: record.Quantiles{Mean: 9}, Self: -1}, {Transaction: "lost", Name: "child", Depth: 1}}}}})
 	rows := of[0].Rows
@@ -91,7 +93,7 @@ func TestStagesStayInside(t *testing.T) {
 	}
 }
 
-// TestPlotsStayInside draws any figures and holds that everything lies on the plot.
+// TestPlotsStayInside draws random figures, and checks that everything lies within the plot.
 func TestPlotsStayInside(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		xs := rapid.SliceOf(rapid.Float64Range(-1e6, 1e9)).Draw(t, "xs")

@@ -10,15 +10,15 @@ import (
 	"dyno/lab/report/format"
 )
 
-// quadrantCross is where the quadrants meet, by the thresholds of diagnose: a service above this
-// use of its CPU computes, and one whose requests wait for more than this share of their time
-// waits. In percent.
+// quadrantCross returns where the quadrants meet, in percent: the thresholds of package diagnose.
+// A service whose CPU use is above the first is bound by its CPU; one whose requests spend a
+// larger share of their time waiting than the second is bound by waits.
 func quadrantCross() (use, waiting float64) {
 	return rules.Defaults["busy_cpu"].Value * 100, rules.Defaults["waiting"].Value * 100
 }
 
-// quadrant plots every variant by its CPU use and the share of its requests' time spent waiting;
-// empty when neither is known of any. Left are the variants that could not be placed.
+// quadrant plots every variant by its CPU use and the share of its requests' time spent waiting.
+// SVG is empty if no variant has both. Left lists the variants that lack one of them.
 func quadrant(r *report.Report) (out struct {
 	SVG  template.HTML
 	Left []string
@@ -53,8 +53,9 @@ func quadrant(r *report.Report) (out struct {
 	return out
 }
 
-// waitingOf is the share of the requests' time spent waiting, by the trace; without one, only waits
-// for locks. If the work is done after the response, it is the time of the goroutines that do it.
+// waitingOf returns the share of the requests' time spent waiting, from the trace; without a
+// trace, the share of waits for locks. If goroutines work on after the answer, it is the share
+// that these wait, if that is larger.
 func waitingOf(d *diagnose.Diagnosis) (float64, bool) {
 	if v, seen := d.Signals[rules.Waiting]; seen {
 		return max(v, d.Signals[rules.WorkersWait]), true

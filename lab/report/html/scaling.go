@@ -10,10 +10,10 @@ import (
 	"dyno/lab/report/view"
 )
 
-// smooth is the number of points of a drawn curve.
+// smooth is the number of line segments that approximate a curve.
 const smooth = 120
 
-// scalingPlot draws a curve's points and the models through them.
+// scalingPlot draws a curve's measured points and the models fitted to them.
 func scalingPlot(c view.ScalingCurve) template.HTML {
 	var ns, xs []float64
 	for _, p := range c.Points {
@@ -35,7 +35,8 @@ func scalingPlot(c view.ScalingCurve) template.HTML {
 	return pl.SVG()
 }
 
-// fitLine is a model over the plotted span; parts outside the plot are not drawn.
+// fitLine returns the line of a model over the plot's x axis, without the parts that leave the
+// plot.
 func fitLine(c view.ScalingCurve, of scaling.Curve, x, y axis) polyline {
 	l := polyline{class: "fit-" + of.Model}
 	for i := range smooth + 1 {
@@ -47,7 +48,7 @@ func fitLine(c view.ScalingCurve, of scaling.Curve, x, y axis) polyline {
 	return l
 }
 
-// ticksAt marks the measured concurrencies; if there are many, those that do not overlap.
+// ticksAt returns ticks at the measured concurrencies, except those whose labels would overlap.
 func ticksAt(ns []float64) (out []tick) {
 	const apart = 1.25
 	last := 0.0
@@ -59,7 +60,7 @@ func ticksAt(ns []float64) (out []tick) {
 	return out
 }
 
-// tailPlot draws the tail of every variant against concurrency, with the SLO's bound.
+// tailPlot draws the tail latency of every variant over concurrency, with the SLO's bound.
 func tailPlot(s *view.Scaling) template.HTML {
 	var ns, ms []float64
 	pl := plot{title: s.Tail + " of a unit against concurrency", xLabel: "concurrency, units in flight", yLabel: s.Tail + " of a unit, ms"}
@@ -89,5 +90,5 @@ func tailPlot(s *view.Scaling) template.HTML {
 	return pl.SVG()
 }
 
-// hueOf is the colour of the i-th variant.
+// hueOf returns the class with the colour of the i-th variant.
 func hueOf(i int) string { return fmt.Sprintf("hue%d", i%view.MostLines) }

@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestPageOutline holds what a page says, in order: its headings, texts and tables, without their
-// look.
+// TestPageOutline compares a page's headings, texts and tables, in order and without their style,
+// with a golden file.
 func TestPageOutline(t *testing.T) {
 	reports := reporttest.Reports()
 	reports["queues"] = reporttest.Queues().Report()
@@ -45,11 +45,11 @@ func TestPageOutline(t *testing.T) {
 	}
 }
 
-// phrasing are the elements that belong to the text around them.
+// phrasing are the elements that are part of the text around them.
 var phrasing = []string{"a", "b", "code", "q", "small", "span", "strong", "output", "label"}
 
-// outline writes a line for each element that holds a text or has an id, below those that enclose
-// it.
+// outline writes a line for each element with a text or an id, below those of the enclosing
+// elements.
 func outline(b *strings.Builder, n *html.Node, depth int) {
 	if n.Type != html.ElementNode {
 		for c := range n.ChildNodes() {
@@ -89,8 +89,8 @@ func outline(b *strings.Builder, n *html.Node, depth int) {
 	}
 }
 
-// textOf is the text of an element without that of the elements inside it that have lines of their
-// own; of a chart, its title.
+// textOf returns the text of an element, without that of inner elements that have lines of their
+// own; of a chart it returns the title.
 func textOf(n *html.Node) string {
 	var parts []string
 	for c := range n.ChildNodes() {

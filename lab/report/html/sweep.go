@@ -2,13 +2,13 @@ package html
 
 import "dyno/lab/report/view"
 
-// flowCells draws the flow of each variant's requests, all to one scale.
+// flowCells draws, for each variant, what became of its requests; all charts have the same scale.
 func flowCells(p *view.Panel) (out []Cell) {
 	most := 0.0
 	for _, f := range p.Flows {
 		for _, values := range append(f.Parts[:], f.Offered) {
 			for _, v := range values {
-				if v > most { // not of what is unknown
+				if v > most { // false for unknown values (NaN)
 					most = v
 				}
 			}

@@ -14,7 +14,7 @@ import (
 	"dyno/lab/report/format"
 )
 
-// verdict is the diagnosis that the command was asked for, in full.
+// verdict is the section with the diagnosis of a diagnose command, in full.
 func verdict(r *report.Report) Section {
 	if !r.IsDiagnosis() {
 		return Section{}
@@ -22,7 +22,8 @@ func verdict(r *report.Report) Section {
 	return diagnosis(r)
 }
 
-// causes are the diagnoses of a measurement's variants: a line each, in full on the page.
+// causes is the section with the diagnoses of a measurement's variants: one line each in text, in
+// full on the page.
 func causes(r *report.Report) Section {
 	if r.IsDiagnosis() || len(r.Diagnoses) == 0 {
 		return Section{}
@@ -36,7 +37,7 @@ func causes(r *report.Report) Section {
 	return s
 }
 
-// whyText states a variant's bottleneck, and why its throughput changed or did not.
+// whyText returns a variant's bottleneck, and why its throughput changed or did not.
 func whyText(r *report.Report, d *diagnose.Diagnosis) string {
 	text := r.NameOf(d)
 	if d.Valid && d.Bottleneck != rules.Unknown {
@@ -45,7 +46,8 @@ func whyText(r *report.Report, d *diagnose.Diagnosis) string {
 	return text + ": " + cmp.Or(d.Moved, d.Text, "unknown")
 }
 
-// diagnosis is all diagnoses, and where their variants are by CPU use and waiting.
+// diagnosis makes a section of all diagnoses, with a chart of the variants by CPU use and
+// waiting.
 func diagnosis(r *report.Report) Section {
 	s := Section{ID: "diagnosis", Title: "What bounds it", Nav: "Diagnosis"}
 	for i := range r.Diagnoses {
@@ -57,14 +59,14 @@ func diagnosis(r *report.Report) Section {
 	return s
 }
 
-// Quadrant is the chart of the diagnosed variants by their CPU use and waiting.
+// Quadrant is the chart of the diagnosed variants by CPU use and waiting.
 type Quadrant struct{ *report.Report }
 
-// diagnosed is one diagnosis.
+// diagnosed makes the block of one diagnosis.
 func diagnosed(r *report.Report, d *diagnose.Diagnosis) Block {
 	badge := Span{S: format.Verdict(d), Class: "badge " + certainty(d)}
 	g := Group{Class: "diagnosis"}
-	var top []Block // on the page
+	var top []Block // shown on the page only
 	if len(r.Diagnoses) > 1 {
 		g.As, g.Title = Fold, []Span{{S: r.NameOf(d), Class: Strong}, badge}
 		if d.Moved != "" {
@@ -113,7 +115,7 @@ func diagnosed(r *report.Report, d *diagnose.Diagnosis) Block {
 	return Group{g.As, g.Title, g.Class, append(g.Blocks, found(r, d)...)}
 }
 
-// found are the findings of a diagnosis, and what was not measured.
+// found makes the blocks of a diagnosis's findings, and of what was not measured.
 func found(r *report.Report, d *diagnose.Diagnosis) (out []Block) {
 	briefly, onPage := List{Label: "finding"}, List{Class: "findings"}
 	for _, f := range d.Findings {
@@ -156,7 +158,7 @@ func found(r *report.Report, d *diagnose.Diagnosis) (out []Block) {
 	return out
 }
 
-// certainty is the class of a verdict's badge.
+// certainty returns the class of a verdict's badge.
 func certainty(d *diagnose.Diagnosis) string {
 	switch {
 	case !d.Valid:
@@ -168,7 +170,8 @@ func certainty(d *diagnose.Diagnosis) string {
 	return "good"
 }
 
-// kindsOf are the flame graphs that may show the cause of a verdict, the likeliest first.
+// kindsOf returns the kinds of flame graph that may show the cause of a verdict, the likeliest
+// first.
 func kindsOf(b rules.Bottleneck) []string {
 	switch b {
 	case rules.GC:
@@ -181,7 +184,7 @@ func kindsOf(b rules.Bottleneck) []string {
 	return []string{record.ProfileCPU, record.ProfileHeap, record.ProfileBlock}
 }
 
-// placeList is places in the code, each with the flame graph that shows it.
+// placeList makes a list of places in the code, each with a link to a flame graph that shows it.
 func placeList(r *report.Report, d *diagnose.Diagnosis, kinds []string, of []stacks.Site) List {
 	l := List{Class: "places"}
 	for _, p := range of {
@@ -202,8 +205,8 @@ func placeList(r *report.Report, d *diagnose.Diagnosis, kinds []string, of []sta
 	return l
 }
 
-// flameLink opens a flame graph at a function; the page's script reads the link. A colon is
-// escaped, too: before one, html/template takes what it sees for the scheme of a URL.
+// flameLink makes a link that opens a flame graph at a function; the page's script handles it. It
+// escapes colons, too, since html/template takes what precedes one for the scheme of a URL.
 func flameLink(variant, kind, function string) Span {
 	escape := func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 	return Span{S: "flame graph", Link: "#flame=" + escape(variant) + "," + escape(kind) + "," + escape(function)}

@@ -13,7 +13,8 @@ import (
 	"dyno/lab/report/view"
 )
 
-// load is a single load: its latencies, what became of its requests, and how it was sent.
+// load is the section of a single load: its latencies, what became of its requests, and how it
+// was sent.
 func load(r *report.Report) Section {
 	l := r.Load
 	if l == nil {
@@ -62,7 +63,7 @@ func judged(l *view.Load) (out []Block) {
 	return append(out, Text{Spans: plain("The SLO was missed:")}, List{Items: lines(format.Missed(l.Verdict))})
 }
 
-// quantiles are the latencies of a load, and how it was sent.
+// quantiles makes the block of a load's latencies and of how it was sent.
 func quantiles(l *view.Load) Block {
 	run, t := l.Run, l.Run.Totals
 	flows := run.Load.Steps != nil
@@ -126,7 +127,7 @@ func comma(s string) string {
 	return ", " + s
 }
 
-// classTable is the latencies of request classes, or of the steps of flows.
+// classTable makes the table of latencies by request class, or by step of flows.
 func classTable(l *view.Load, of []view.Latency) []Block {
 	name, heading := "class", "By request class"
 	if l.Run.Load.Steps != nil {
@@ -147,11 +148,11 @@ func classTable(l *view.Load, of []view.Latency) []Block {
 	return []Block{Heading{3, heading}, t}
 }
 
-// counted is what became of a load, for a terminal.
+// counted returns what became of a load's requests, for a terminal.
 func counted(l *view.Load) (out []Block) {
 	t := l.Run.Totals
 	errors := maps.Clone(t.Errors)
-	delete(errors, format.StatusError) // the answers name them
+	delete(errors, format.StatusError) // the line of answers names their statuses
 	var kinds []string
 	for _, kind := range slices.Sorted(maps.Keys(errors)) {
 		if errors[kind] > 0 {
@@ -169,7 +170,7 @@ func counted(l *view.Load) (out []Block) {
 	return out
 }
 
-// completed is what became of a load, for Markdown.
+// completed returns what became of a load's requests, for Markdown.
 func completed(l *view.Load) string {
 	t := l.Run.Totals
 	if t.ReceiveOnly() {
@@ -178,7 +179,7 @@ func completed(l *view.Load) string {
 	return fmt.Sprintf("%s completed, %s unfinished, %s failed.", format.Count(t.Completed), format.Count(t.Unfinished), format.Count(t.Failed))
 }
 
-// answered is the number of which a load's statuses are shares.
+// answered returns the number of which the counts of statuses are shares.
 func answered(l *view.Load) (n int64) {
 	if l.Run.Load.Steps == nil {
 		return l.Run.Totals.Offered
@@ -189,7 +190,7 @@ func answered(l *view.Load) (n int64) {
 	return n
 }
 
-// tallies is the table of kinds of failure or status, the most frequent first.
+// tallies makes a table of kinds of failure or of statuses, the most frequent first.
 func tallies(name, plural, ofWhat string, of int64, counts map[string]int64) Table {
 	kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(counts)), func(kind string) bool { return counts[kind] <= 0 })
 	slices.SortStableFunc(kinds, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
@@ -209,7 +210,7 @@ func tallies(name, plural, ofWhat string, of int64, counts map[string]int64) Tab
 	return t
 }
 
-// changePoints are the moments at which rate, p99 or GC pauses of a load changed.
+// changePoints makes the blocks of the moments at which rate, p99 or GC pauses changed.
 func changePoints(r *report.Report) []Block {
 	l := List{Class: "inflections card"}
 	for _, i := range r.Inflections {

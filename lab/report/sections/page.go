@@ -13,7 +13,7 @@ import (
 	"dyno/lab/report/view"
 )
 
-// flames are the flame graphs of the profiles.
+// flames is the section with the flame graphs of the profiles.
 func flames(r *report.Report) Section {
 	if r.Flames == nil {
 		return Section{}
@@ -28,14 +28,14 @@ func flames(r *report.Report) Section {
 	return s
 }
 
-// Curves are the load curves of the variants, all to one scale.
+// Curves are the load curves of the variants, which share their scales.
 type Curves struct {
 	Of    []view.Curve
 	Turns bool         // the dots are slices, not runs
 	Bound format.Value // of the SLO on p99, ms
 }
 
-// curves are latencies against the offered rate.
+// curves is the section with latencies over the offered rate.
 func curves(r *report.Report) Section {
 	s := Section{ID: "curve", Title: "Load curves"}
 	if len(r.Curves) > 0 {
@@ -47,14 +47,14 @@ func curves(r *report.Report) Section {
 	return s
 }
 
-// Series are the runs over time.
+// Series are the time series of the runs.
 type Series struct {
 	Traces  []view.Trace
-	Left    int // runs that have none
-	Initial int // the trace shown first
+	Left    int // number of runs that have no trace here
+	Initial int // index of the trace that is shown first
 }
 
-// series are the client and the server over time.
+// series is the section with client and server over time.
 func series(r *report.Report) Section {
 	if len(r.Traces) == 0 {
 		return Section{}
@@ -62,8 +62,9 @@ func series(r *report.Report) Section {
 	return Section{ID: "series", Title: "Client and server over time", Nav: "Over time", Blocks: []Block{Chart{Series{r.Traces, r.TracesLeft, initial(r)}}}}
 }
 
-// initial is the trace shown first: the last measured run that met its SLO, or else the last
-// measured one, or else the last that saturated the service.
+// initial returns the index of the trace that is shown first: that of the last measured run that
+// met its SLO, or else of the last measured run, or else of the last run that saturated the
+// service.
 func initial(r *report.Report) (best int) {
 	rank := map[string]int{}
 	for _, run := range r.Runs {
@@ -86,10 +87,10 @@ func initial(r *report.Report) (best int) {
 	return best
 }
 
-// Pauses are the histograms of the variants.
+// Pauses are the histograms of GC pauses of the variants.
 type Pauses []view.Pauses
 
-// pauses are the GC pauses of the variants by their length.
+// pauses is the section with the GC pauses of the variants.
 func pauses(r *report.Report) Section {
 	if len(r.Pauses) == 0 {
 		return Section{}
@@ -97,7 +98,7 @@ func pauses(r *report.Report) Section {
 	return Section{ID: "pauses", Title: "GC pauses", Blocks: []Block{Chart{Pauses(r.Pauses)}}}
 }
 
-// runs is the list of all runs.
+// runs is the section with the list of all runs.
 func runs(r *report.Report) Section {
 	if len(r.Runs) == 0 {
 		return Section{}
@@ -105,7 +106,7 @@ func runs(r *report.Report) Section {
 	return Section{ID: "runs", Title: "Runs", Blocks: []Block{Runs(r.Runs)}}
 }
 
-// Runs is the table of runs; package live shows it as well.
+// Runs makes the table of runs, also for package live.
 func Runs(of []view.Run) Table {
 	value := func(head, unit string, read func(view.Run) format.Value) format.Column[view.Run] {
 		return figure(head, unit, "", func(r view.Run) string { return format.Format(read(r)) })
@@ -153,7 +154,8 @@ func Runs(of []view.Run) Table {
 	return t
 }
 
-// Turns is the table of the variants that take turns, so far; package live shows it.
+// Turns makes the table of the variants that take turns, with the results so far, for package
+// live.
 func Turns(of []view.VariantSoFar) Table {
 	value := func(head, unit string, read func(view.VariantSoFar) format.Value) format.Column[view.VariantSoFar] {
 		return figure(head, unit, "", func(v view.VariantSoFar) string { return format.Format(read(v)) })
@@ -174,7 +176,7 @@ func Turns(of []view.VariantSoFar) Table {
 	}, of)
 }
 
-// conditions are what it takes to run the experiment again.
+// conditions is the section with what a reader needs to run the experiment again.
 func conditions(r *report.Report) Section {
 	s := Section{ID: "conditions", Title: "Conditions"}
 	if len(r.Command) > 0 {
@@ -198,7 +200,7 @@ func conditions(r *report.Report) Section {
 	return s
 }
 
-// assembly is how a variant was started, and the settings that it reported.
+// assembly makes the block of how a variant was started, and of the settings that it reported.
 func assembly(a view.Assembly) Block {
 	g := Group{As: Fold, Title: plain(cmp.Or(a.Variant, "target"))}
 	if a.Args != "" {

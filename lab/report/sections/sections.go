@@ -1,10 +1,11 @@
-// Package sections puts a report into sections of a few kinds of block, in one order for the
-// terminal, Markdown and the page; changed functions alone stand with the steps on the page, and
-// after the verdict in text.
+// Package sections divides a report into sections, which consist of a few kinds of block. The
+// order of the sections is the same for the terminal, Markdown and the page, with one exception:
+// the changed functions follow the steps on the page, and the causes in text.
 //
-// An emitter makes a section of a report, or an empty one when its evidence is absent; the table
-// emitters has all of them. A block says what to show; how it looks is for text and html, which
-// walk the blocks. The published JSON (jsonv1) is not made of sections. It starts no goroutines.
+// Each section is made by an emitter, a function that returns an empty section if the report has
+// no evidence for it; the table emitters lists them. A block says what to show; packages text and
+// html walk the blocks and decide how they look. The published JSON (jsonv1) is not made from
+// sections. The package starts no goroutines.
 package sections
 
 import (
@@ -14,7 +15,7 @@ import (
 	"dyno/lab/report/format"
 )
 
-// Medium is a set of outputs.
+// Medium is a set of outputs, as bits.
 type Medium uint8
 
 // The outputs.
@@ -26,7 +27,7 @@ const (
 	all     = printed | Page
 )
 
-// emitters make the sections, in their order.
+// emitters make the sections, in this order.
 var emitters = []struct {
 	in   Medium
 	emit func(*report.Report) Section
@@ -52,7 +53,7 @@ var emitters = []struct {
 	{Page, conditions},
 }
 
-// Of returns the sections of a report for an output.
+// Of returns the sections of a report that an output shows.
 func Of(r *report.Report, medium Medium) (out []Section) {
 	for _, e := range emitters {
 		if e.in&medium == 0 {
@@ -66,7 +67,7 @@ func Of(r *report.Report, medium Medium) (out []Section) {
 	return out
 }
 
-// only resolves the blocks that are for some outputs.
+// only returns the blocks for an output, with every For replaced by its blocks.
 func only(medium Medium, blocks []Block) (out []Block) {
 	for _, b := range blocks {
 		switch b := b.(type) {
@@ -96,7 +97,7 @@ func only(medium Medium, blocks []Block) (out []Block) {
 type Section struct {
 	ID    string
 	Title string
-	Nav   string // in the page's navigation; empty: Title
+	Nav   string // its name in the page's navigation; empty: Title
 	// Blocks are empty if the report has no evidence for the section.
 	Blocks []Block
 }
@@ -104,27 +105,27 @@ type Section struct {
 // Block is one of the types below.
 type Block interface{ block() }
 
-// For is blocks for some outputs only. The sections that Of returns have none.
+// For holds blocks that only some outputs show. The sections that Of returns contain none.
 type For struct {
 	In     Medium
 	Blocks []Block
 }
 
-// Group is blocks that a page shows together.
+// Group holds blocks that a page shows together.
 type Group struct {
 	As     Layout
-	Title  []Span // of a Fold
+	Title  []Span // title of a Fold
 	Class  string
 	Blocks []Block
 }
 
-// Layout is how a page shows a group.
+// Layout says how a page shows a group.
 type Layout int
 
 // The layouts.
 const (
 	Card  Layout = iota // in a frame
-	Split               // side by side
+	Split               // next to each other
 	Fold                // closed until the reader opens it
 )
 
@@ -136,17 +137,17 @@ type Heading struct {
 
 // Text is a paragraph; on a terminal, a line.
 type Text struct {
-	Label string // what Spans are: "next"; empty: they need none
+	Label string // names what Spans are, as in "next"; empty: they need no name
 	Spans []Span
 	Class string
 }
 
-// Capital is the label as it begins a sentence.
+// Capital returns the label with a capital letter, for the beginning of a sentence.
 func (t Text) Capital() string { return strings.ToUpper(t.Label[:1]) + t.Label[1:] }
 
 // List is a list of texts.
 type List struct {
-	Label string // what each item is, where that is not clear from a heading
+	Label string // names what each item is, if no heading does
 	Items []Item
 	Class string
 }
@@ -162,11 +163,11 @@ type Item struct {
 type Span struct {
 	S     string
 	Class string
-	Link  string // within the page; empty: none
-	About string // of the link, for screen readers; empty: S says it
+	Link  string // target within the page; empty: no link
+	About string // describes the link for screen readers; empty: S does
 }
 
-// Gap is what separates the i-th part of a text from those before it.
+// Gap returns what separates the i-th span of a text from the spans before it.
 func Gap(i int, s Span) string {
 	if i == 0 || strings.HasPrefix(s.S, ":") {
 		return ""
@@ -174,8 +175,8 @@ func Gap(i int, s Span) string {
 	return " "
 }
 
-// Classes that text shows as well, where it has a form for them; the others are of the page's style
-// alone.
+// Classes that the outputs in text also show, if they have a form for them. All other classes
+// matter to the page's style only.
 const (
 	Strong  = "strong"
 	Dim     = "dim"
@@ -183,13 +184,13 @@ const (
 	Warning = "warning"
 )
 
-// Table is a table. Text has none without rows.
+// Table is a table. The outputs in text leave out tables without rows.
 type Table struct {
-	ID         string // of its rows, for scripts; empty: none
-	Name       string // of the table for screen readers: "steps"
-	Caption    string // in text, which has no headings; empty: none
+	ID         string // id of its rows, for scripts; empty: none
+	Name       string // the table's name for screen readers, as in "steps"
+	Caption    string // title for text, which has no headings; empty: none
 	Columns    []Column
-	ShortHeads bool // Markdown has the heads of the terminal
+	ShortHeads bool // Markdown has the same short heads as the terminal
 	Rows       []Row
 	Class      string
 }
@@ -199,17 +200,17 @@ type Column struct {
 	Head, Unit, Short    string
 	Number, Brief, Roomy bool
 
-	Detailed bool // the cells' details are for all outputs, not for the page alone
+	Detailed bool // all outputs show the cells' details, not only the page
 	Class    string
 }
 
-// Name is the head with its unit.
+// Name returns the head with its unit.
 func (c Column) Name() string { return format.Column[any]{Head: c.Head, Unit: c.Unit}.Name() }
 
 // Row is a row of a table.
 type Row struct {
 	Cells []Cell
-	Share float64 // of the longest bar that a terminal draws after the row; below 0: none
+	Share float64 // length of the bar that a terminal draws after the row, as a share of the longest; below 0: no bar
 	Title string  // shown on hover
 	Class string
 }
@@ -218,8 +219,8 @@ type Row struct {
 type Cell struct {
 	Text    string
 	Details []string // such as an interval
-	Strong  string   // before Text
-	Badge   string   // class of a coloured ground; empty: none
+	Strong  string   // shown in bold before Text
+	Badge   string   // class of a coloured background; empty: none
 	Title   string   // shown on hover
 	Class   string
 	Chart   any // drawn instead of Text on a page
@@ -234,10 +235,10 @@ type Facts struct {
 // Pair is a fact.
 type Pair struct{ Name, Value, Note string }
 
-// Chart is what a page draws; its type selects the drawing.
+// Chart is something that a page draws; the type of Of selects the drawing.
 type Chart struct{ Of any }
 
-// Pre is text as it stands, such as a command that a reader can copy.
+// Pre is preformatted text, such as a command that a reader can copy.
 type Pre struct {
 	Text  string
 	Class string
@@ -253,10 +254,10 @@ func (Facts) block()   {}
 func (Chart) block()   {}
 func (Pre) block()     {}
 
-// plain is a text of one span.
+// plain returns a text of one span.
 func plain(s string) []Span { return []Span{{S: s}} }
 
-// lines are the items of a list of plain texts.
+// lines returns list items of plain texts.
 func lines(texts []string) (out []Item) {
 	for _, s := range texts {
 		out = append(out, Item{Spans: plain(s)})
@@ -264,7 +265,7 @@ func lines(texts []string) (out []Item) {
 	return out
 }
 
-// tableOf is the table of rows that columns read.
+// tableOf makes a table with one row for each element of of, read by the columns.
 func tableOf[T any](name string, columns []format.Column[T], of []T) Table {
 	t := Table{Name: name}
 	for _, c := range columns {
@@ -284,24 +285,24 @@ func tableOf[T any](name string, columns []format.Column[T], of []T) Table {
 	return t
 }
 
-// words is a column of texts.
+// words returns a column of texts.
 func words[T any](head string, cell func(T) string) format.Column[T] {
 	return format.Column[T]{Head: head, Short: head, Cell: cell}
 }
 
-// figure is a column of numbers.
+// figure returns a column of numbers.
 func figure[T any](head, unit, short string, cell func(T) string) format.Column[T] {
 	return format.Column[T]{Head: head, Unit: unit, Short: short, Number: true, Cell: cell}
 }
 
-// roomy makes a column one of the page alone.
+// roomy makes a column one that only the page shows.
 func roomy[T any](c format.Column[T]) format.Column[T] {
 	c.Roomy = true
 	return c
 }
 
-// number writes a figure of a record.
+// number formats a figure of a record.
 func number(v float64) string { return format.Format(format.Value(v)) }
 
-// share writes a share of a record as a percentage.
+// share formats a share of a record as a percentage.
 func share(v float64) string { return format.Percent(format.Value(v)) }

@@ -11,7 +11,7 @@ import (
 	"dyno/lab/report/sections"
 )
 
-// links are the links of blocks, in their order.
+// links returns the links in the blocks, in order.
 func links(blocks []sections.Block) (out []string) {
 	for _, b := range blocks {
 		switch b := b.(type) {
@@ -31,7 +31,8 @@ func links(blocks []sections.Block) (out []string) {
 	return out
 }
 
-// TestLinksLeadToFrames: a place is linked to the graph that holds its function, and to none other.
+// TestLinksLeadToFrames checks that a place links to a flame graph that contains its function,
+// and to no other.
 func TestLinksLeadToFrames(t *testing.T) {
 	of := func(r *report.Report) []string { return links(sections.Of(r, sections.Page)[0].Blocks) }
 	r := reporttest.Diagnose().Report()
@@ -53,8 +54,8 @@ func TestLinksLeadToFrames(t *testing.T) {
 	}
 }
 
-// TestOneOrder: the sections have the same order in every output but for changed functions, and
-// each has an id of its own.
+// TestOneOrder checks that the sections have the same order in every output, except for the
+// changed functions, and that each has an id of its own.
 func TestOneOrder(t *testing.T) {
 	for name, r := range reporttest.Reports() {
 		var page []string

@@ -9,7 +9,7 @@ import (
 	"dyno/lab/report/view"
 )
 
-// pairs are the ratios of a comparison, pair by pair.
+// pairs is the section with the ratios of a comparison, pair by pair.
 func pairs(r *report.Report) Section {
 	s := Section{ID: "pairs", Title: "Pair by pair", Nav: "Pairs"}
 	if r.Turns != nil {
@@ -30,7 +30,7 @@ func pairs(r *report.Report) Section {
 	return s
 }
 
-// steps are the variants with their capacities, ratios and figures.
+// steps is the section of the variants with their capacities, ratios and figures.
 func steps(r *report.Report) Section {
 	title, inText := r.StepsTitle()
 	if title == "" || len(r.Steps) == 0 {
@@ -75,7 +75,7 @@ func stepTable(r *report.Report, columns []report.StepColumn) Table {
 		}
 	}
 	t := tableOf("steps", columns, of)
-	if r.Turns == nil { // otherwise the table is as wide as a terminal
+	if r.Turns == nil { // otherwise the table already fills a terminal's width
 		for i := range t.Rows {
 			t.Rows[i].Share = float64(r.Steps[i].Capacity) / most
 		}
@@ -83,7 +83,7 @@ func stepTable(r *report.Report, columns []report.StepColumn) Table {
 	return t
 }
 
-// changed are the functions whose cost differs between two variants.
+// changed is the section of the functions whose cost differs between two variants.
 func changed(r *report.Report) Section {
 	c := r.Changes
 	if c == nil {
@@ -95,7 +95,7 @@ func changed(r *report.Report) Section {
 	}}}}
 }
 
-// rates are the rates that a search for the capacity tried.
+// rates is the section of the rates that a search for the capacity tried.
 func rates(r *report.Report) Section {
 	if r.Capacity == nil || r.Scaling != nil || r.SessionRuns != nil {
 		return Section{}

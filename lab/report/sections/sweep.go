@@ -10,7 +10,7 @@ import (
 	"dyno/lab/report/view"
 )
 
-// scaling is a job's throughput over concurrency.
+// scaling is the section with a job's throughput over concurrency.
 func scaling(r *report.Report) Section {
 	of := r.Scaling
 	if of == nil || len(of.Curves) == 0 {
@@ -27,7 +27,7 @@ func scaling(r *report.Report) Section {
 	return s
 }
 
-// pointTable is the table of all points of the curves.
+// pointTable makes the table of all points of the curves.
 func pointTable(of *view.Scaling) Table {
 	type point struct {
 		variant string
@@ -61,7 +61,7 @@ func pointTable(of *view.Scaling) Table {
 	return t
 }
 
-// sessions are the runs with a number of sessions.
+// sessions is the section of the runs with sessions.
 func sessions(r *report.Report) Section {
 	if r.SessionRuns == nil {
 		return Section{}
@@ -72,7 +72,7 @@ func sessions(r *report.Report) Section {
 		For{Page, []Block{Text{Class: "note", Spans: plain("Frames and bytes received are those of a session: the mean, and p1, which 99% of the sessions reach. Opening times count from the first step of a connection until the session is open.")}}}}}
 }
 
-// sweep is the variants at each of the declared rates, and under a rising one.
+// sweep is the section of the variants at each declared rate, and under a rising rate.
 func sweep(r *report.Report) Section {
 	of := r.Sweep
 	if of == nil {
@@ -136,7 +136,7 @@ func rampTable(of []view.Ramp) Table {
 	return t
 }
 
-// stages are where the requests of each variant spent their time.
+// stages is the section that shows where the requests of each variant spent their time.
 func stages(r *report.Report) Section {
 	s := Section{ID: "stages", Title: "Where requests spend their time", Nav: "Stages"}
 	for _, of := range r.Stages {
@@ -148,7 +148,7 @@ func stages(r *report.Report) Section {
 	return s
 }
 
-// deepestIndent is the number of levels of stages that are indented.
+// deepestIndent is the number of levels to which stages are indented.
 const deepestIndent = 6
 
 func stageTable(of view.Staged) Table {
@@ -189,7 +189,8 @@ func stageTable(of view.Staged) Table {
 	return t
 }
 
-// databases are the pools and statements that the variants reported, and what is wrong with them.
+// databases is the section of the connection pools and statements that the variants reported,
+// with remarks on them.
 func databases(r *report.Report) Section {
 	if len(r.Databases) == 0 {
 		return Section{}

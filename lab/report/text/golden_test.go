@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// colored is the one report whose colours are held: they are the same in all of them.
+// colored is the only report whose colours are compared, since they are the same in all reports.
 const colored = "ladder"
 
 func TestGolden(t *testing.T) {

@@ -39,7 +39,7 @@ func (m markdown) text(t sections.Text) {
 
 func (m markdown) endTexts() {}
 
-// item writes an item, the texts that explain it after it, and lists below it.
+// item writes a list item, then the texts that explain it, and below it the items of its lists.
 func (m markdown) item(_ sections.List, i sections.Item) {
 	m.b.WriteString("- ")
 	for n, s := range i.Spans {
@@ -66,7 +66,7 @@ func (m markdown) item(_ sections.List, i sections.Item) {
 
 func (m markdown) endList(sections.List) { m.b.WriteByte('\n') }
 
-// sentence is a text that begins with what it is.
+// sentence returns a text that begins with its label.
 func sentence(t sections.Text) string {
 	if t.Label == "" {
 		return joined(t.Spans)
@@ -139,7 +139,8 @@ func conditionsMarkdown(b *strings.Builder, r *report.Report) {
 	b.WriteString("\n</details>\n")
 }
 
-// markdownEscapes makes names inert: no table cell, tag, link, mention or emphasis starts in them.
+// markdownEscapes makes names inert: they cannot begin a table cell, tag, link, mention or
+// emphasis.
 var markdownEscapes = strings.NewReplacer(
 	`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "`", "\\`", "*", `\*`, "_", `\_`,
 	"](", `]\(`, "@", "&#64;", "#", `\#`, "~", `\~`)

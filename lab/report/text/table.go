@@ -8,11 +8,11 @@ import (
 	"dyno/lab/report/sections"
 )
 
-// intervalHead heads the column of a figure's confidence interval.
+// intervalHead is the head of the column with a figure's confidence interval.
 const intervalHead = "95%"
 
-// table aligns rows under a head; an interval has a column of its own. Columns that do not fit the
-// width are named below. The bars take the remaining space.
+// table prints rows aligned under a head; intervals have columns of their own. Columns that do
+// not fit the width are listed below the table. Bars take the remaining space.
 func (t *terminal) table(of sections.Table) {
 	of = narrow(of)
 	if of.Caption != "" {
@@ -66,7 +66,7 @@ func (t *terminal) table(of sections.Table) {
 	for _, i := range shown {
 		used += width[i] + 2
 	}
-	room := min(30, t.style.Width-used-2) // wider bars add no information
+	room := min(30, t.style.Width-used-2) // wider bars would add no information
 	write(head, "", sections.Dim)
 	for n, r := range of.Rows {
 		write(rows[n], t.bar(r.Share, room), "")
@@ -83,8 +83,8 @@ func (t *terminal) table(of sections.Table) {
 	}
 }
 
-// fit chooses the columns for the width: the first two and the last always, then the others in
-// order. All of them if the width is unknown.
+// fit chooses the columns for the terminal's width: always the first two and the last, and as
+// many of the others, in order, as fit. If the width is unknown, it chooses all.
 func (t *terminal) fit(width []int, bars bool) []int {
 	end := len(width) - 1
 	used := width[end]
@@ -102,10 +102,10 @@ func (t *terminal) fit(width []int, bars bool) []int {
 	return append(shown, end)
 }
 
-// barRoom is the smallest width of the bars, the gap before them included, in columns.
+// barRoom is the smallest width of the bars in columns, including the gap before them.
 const barRoom = 14
 
-// bar draws a share of the room with blocks of an eighth of a column.
+// bar draws a bar that takes a share of the room, with a resolution of an eighth of a column.
 func (t *terminal) bar(share float64, room int) string {
 	if !t.style.Color || room < barRoom-2 || !(share >= 0) {
 		return ""

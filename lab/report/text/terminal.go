@@ -15,10 +15,10 @@ import (
 	"dyno/lab/report/sections"
 )
 
-// Style describes the terminal. The zero Style suits a pipe: plain ASCII of any width.
+// Style describes the terminal. The zero Style is for a pipe: plain ASCII, no limit on width.
 type Style struct {
-	Color bool // escape codes, and bars of Unicode blocks
-	Width int  // columns; 0: unknown, so nothing is cut
+	Color bool // use escape codes, and bars of Unicode blocks
+	Width int  // in columns; 0: unknown, so that nothing is left out
 }
 
 // Terminal prints the result for the user of the command.
@@ -29,7 +29,7 @@ func Terminal(w io.Writer, r *report.Report, s Style) error {
 		head += t.clean(": failed: " + r.Outcome.Reason)
 	}
 	t.line(head)
-	if r.Invalid == "" { // otherwise the reason is printed once, last
+	if r.Invalid == "" { // otherwise end prints the reason
 		t.line(t.paint(record.OutcomeComplete, t.clean(r.Answer)))
 	}
 	t.line("")
@@ -44,7 +44,7 @@ type terminal struct {
 	b     strings.Builder
 }
 
-// label is the class of the words that say what a line is.
+// label is the class of the words that name what a line is.
 const label = "label"
 
 // colors are the escape codes (ECMA-48 SGR) of the classes and outcomes.
@@ -61,8 +61,8 @@ func (t *terminal) paint(class, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// line prints a line. Texts from files or services have passed clean, so that they cannot control
-// the terminal.
+// line prints a line. Texts from files or services must have passed clean, so that they cannot
+// control the terminal.
 func (t *terminal) line(s string) {
 	t.b.WriteString(strings.TrimRight(s, " "))
 	t.b.WriteByte('\n')
@@ -85,7 +85,7 @@ func (t *terminal) clean(s string) string {
 	}, s)
 }
 
-// labelled puts in front of a text what it is.
+// labelled puts the name of what a text is before it.
 func labelled(what, text string) string {
 	if what == "" {
 		return text
@@ -126,25 +126,27 @@ func (t *terminal) item(l sections.List, i sections.Item) {
 	}
 }
 
-// endList separates a list from what follows; warnings join those of the whole experiment.
+// endList separates a list from what follows. Warnings are not separated, since those of the
+// whole experiment follow them.
 func (t *terminal) endList(l sections.List) {
 	if l.Label != sections.Warning {
 		t.space()
 	}
 }
 
-// space prints an empty line, unless there is one.
+// space prints an empty line, unless the last line is empty.
 func (t *terminal) space() {
 	if !strings.HasSuffix(t.b.String(), "\n\n") {
 		t.line("")
 	}
 }
 
-// mostLeftOut is the number of reasons for invalid runs that are printed, so that the verdict stays
+// mostLeftOut bounds the reasons for invalid runs that are printed, so that the verdict stays
 // visible.
 const mostLeftOut = 3
 
-// end prints whether the result is valid, and where the rest is.
+// end prints the conditions, the warnings, where the full report is, and finally whether the
+// result is valid.
 func (t *terminal) end(r *report.Report) {
 	if slo := format.SLO(r.SLO); slo != "" {
 		t.line("SLO: " + t.clean(slo))
@@ -172,7 +174,7 @@ func (t *terminal) end(r *report.Report) {
 		t.line("report: " + t.clean(r.Out) + "/" + report.PageFile)
 	}
 	word, text := r.Status()
-	if word == record.OutcomeFailed { // the first line has the reason
+	if word == record.OutcomeFailed { // the first line has printed the reason
 		text = "until then " + r.EvidenceText()
 	}
 	t.line(t.paint(word, word+": ") + t.clean(text))

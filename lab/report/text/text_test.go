@@ -12,7 +12,8 @@ import (
 	"dyno/lab/report/reporttest"
 )
 
-// TestWidthOfTurns: the table of a ladder by turns fits a terminal of 100 columns.
+// TestWidthOfTurns checks that the table of a ladder measured in turns fits a terminal of 100
+// columns.
 func TestWidthOfTurns(t *testing.T) {
 	var b bytes.Buffer
 	if err := Terminal(&b, reporttest.Turns(record.KindLadder).Report(), Style{}); err != nil {
@@ -61,8 +62,8 @@ func TestRampsSayHowFarTheyWereFollowed(t *testing.T) {
 		t.Fatalf("%d ramps of 10 variants", len(got))
 	}
 	r := got[0]
-	// A stretch of 0.5 s is 125/s of the ramp's 1,500; 98% are still through just above what is
-	// carried.
+	// 0.5 s of the ramp cover 125/s of its 1,500/s; just above the rate that is carried, 98% of
+	// the requests still pass.
 	if math.Abs(float64(r.Delivered)-1000) > 140 || math.Abs(float64(r.Accepted)-1100) > 140 || r.From != 200 || r.To != 1700 {
 		t.Errorf("%+v; want delivered to follow up to 1,000/s and accepted up to 1,100/s", r)
 	}

@@ -7,7 +7,7 @@ import (
 	"dyno/lab/report/sections"
 )
 
-// writer writes blocks in one of the forms of text.
+// writer writes blocks in one of the text outputs.
 type writer interface {
 	text(t sections.Text)
 	endTexts() // after the last of successive texts
@@ -16,7 +16,8 @@ type writer interface {
 	table(t sections.Table)
 }
 
-// walk writes the sections of a report. Charts, facts and headings are for the page.
+// walk writes the sections of a report. It leaves out charts, facts and headings, which only the
+// page shows.
 func walk(w writer, r *report.Report, medium sections.Medium) {
 	for _, s := range sections.Of(r, medium) {
 		blocks := flat(s.Blocks)
@@ -42,7 +43,7 @@ func walk(w writer, r *report.Report, medium sections.Medium) {
 	}
 }
 
-// flat are the texts, lists and tables in their order.
+// flat returns the texts, lists and tables in their order, without the groups around them.
 func flat(blocks []sections.Block) (out []sections.Block) {
 	for _, b := range blocks {
 		switch b := b.(type) {
@@ -64,7 +65,7 @@ func is[T sections.Block](b sections.Block) bool {
 	return ok
 }
 
-// joined is a text without the looks of its parts.
+// joined returns a text without the styles of its spans.
 func joined(spans []sections.Span) string {
 	var b strings.Builder
 	for i, s := range spans {
@@ -73,7 +74,7 @@ func joined(spans []sections.Span) string {
 	return b.String()
 }
 
-// narrow is a table without the columns that only the page has room for.
+// narrow returns a table without the columns that only the page shows.
 func narrow(t sections.Table) sections.Table {
 	columns, rows := t.Columns, t.Rows
 	t.Columns, t.Rows = nil, nil

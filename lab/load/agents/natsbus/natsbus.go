@@ -1,8 +1,8 @@
 // Package natsbus carries the messages of load agents over NATS: through a server inside the
-// coordinator (Listen), or through servers that run already (Connect).
+// coordinator (Listen), or through servers that are already running (Connect).
 //
-// It is not for what the messages say (agents). The client and the server own goroutines; Close
-// ends them.
+// What the messages mean is defined in package agents. The client and the server own goroutines,
+// which Close ends.
 package natsbus
 
 import (
@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// retry is the pause between attempts to reach a server, connecting the limit of one.
+	// retry is the pause between attempts to reach a server; connecting bounds one attempt.
 	retry      = 500 * time.Millisecond
 	connecting = 5 * time.Second
 	// starting bounds the start of the server.
@@ -42,8 +42,8 @@ var ErrToken = errors.New("the NATS server refuses the token: use the coordinato
 // Bus is an agents.Network.
 type Bus struct {
 	conn   *nats.Conn
-	server *server.Server // nil: it runs elsewhere
-	secure bool           // server speaks TLS only
+	server *server.Server // nil: the servers run elsewhere
+	secure bool           // the server inside accepts TLS only
 	closed chan struct{}
 }
 
@@ -62,9 +62,9 @@ func ReadToken(file string) (string, error) {
 	return token, nil
 }
 
-// Connect connects to servers by their URLs, separated by commas. Token may be empty, if the URL
-// has other credentials. Authority is a file of certificates that the servers' TLS is checked
-// against; empty: the system's.
+// Connect connects to servers, whose URLs are separated by commas. Token may be empty if the URLs
+// have other credentials. Authority is a file of certificates by which the servers' TLS is
+// verified; empty: the system's authorities.
 func Connect(urls, token, authority string) (*Bus, error) {
 	if authority == "" {
 		return connect(urls, token)
@@ -89,7 +89,7 @@ func connect(urls, token string, more ...nats.Option) (*Bus, error) {
 	return b, nil
 }
 
-// Shown returns URLs without their credentials.
+// Shown returns the URLs without their credentials.
 func Shown(urls string) string {
 	var out []string
 	for u := range strings.SplitSeq(urls, ",") {
@@ -109,7 +109,8 @@ func failure(urls string, err error) error {
 	return fmt.Errorf("connecting to NATS at %s: %w%s", Shown(urls), err, advice)
 }
 
-// Await connects as soon as a server is there. Waiting is called once, if none is yet.
+// Await connects as soon as a server can be reached. If none can be reached at first, it calls
+// waiting once.
 func Await(ctx context.Context, urls, token, authority string, waiting func()) (*Bus, error) {
 	for first := true; ; first = false {
 		b, err := Connect(urls, token, authority)
@@ -127,8 +128,8 @@ func Await(ctx context.Context, urls, token, authority string, waiting func()) (
 	}
 }
 
-// Listen starts a server at an address, which takes clients with the token only, and with TLS only
-// if there is a certificate.
+// Listen starts a server at an address. The server accepts only clients that have the token and,
+// if there is a certificate, only TLS.
 func Listen(address, token string, certificate *tls.Certificate) (*Bus, error) {
 	host, port, err := free(address)
 	if err != nil {
@@ -169,8 +170,8 @@ func ReadCertificate(file string) (*tls.Certificate, error) {
 	return &c, nil
 }
 
-// free returns the host and port of an address, if it is free: the server would not say that it is
-// not.
+// free returns the host and port of an address. It fails if the port is in use, which the NATS
+// server would not report.
 func free(address string) (host string, port int, err error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -181,7 +182,7 @@ func free(address string) (host string, port int, err error) {
 	return host, l.Addr().(*net.TCPAddr).Port, err
 }
 
-// URL returns the address of the server inside, with its port.
+// URL returns the URL of the server inside this process, with its port.
 func (b *Bus) URL() string {
 	a, scheme := b.server.Addr().(*net.TCPAddr), "nats"
 	if b.secure {
@@ -190,10 +191,11 @@ func (b *Bus) URL() string {
 	return scheme + "://" + net.JoinHostPort(a.IP.String(), strconv.Itoa(a.Port))
 }
 
-// Closed is closed when the connection has ended for good: the server refuses the token now.
+// Closed returns a channel that is closed when the connection has ended for good, as it does when
+// the server no longer accepts the token.
 func (b *Bus) Closed() <-chan struct{} { return b.closed }
 
-// Close ends the connection, and the server inside.
+// Close closes the connection, and stops the server inside this process.
 func (b *Bus) Close() {
 	b.conn.FlushTimeout(time.Second)
 	b.conn.Close()
@@ -231,7 +233,7 @@ func (b *Bus) Subscribe(subject string, take func(message []byte) []byte) (stop 
 	if err != nil {
 		return nil, err
 	}
-	if err := b.conn.FlushTimeout(connecting); err != nil { // the server knows it before a message can come
+	if err := b.conn.FlushTimeout(connecting); err != nil { // wait until the server has registered the subscription, so that no message is missed
 		return nil, err
 	}
 	return func() { s.Unsubscribe() }, nil

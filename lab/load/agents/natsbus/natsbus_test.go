@@ -31,8 +31,8 @@ func write(t *testing.T, blocks ...*pem.Block) (file string) {
 	return file
 }
 
-// With a certificate the server speaks TLS only, and a client that does not trust it does not send
-// its token. Messages go both ways, also within the process.
+// With a certificate the server accepts TLS only, and a client that does not trust the
+// certificate does not send its token. Messages go both ways, also within the process.
 func TestTLS(t *testing.T) {
 	known := httptest.NewTLSServer(nil) // has a certificate for 127.0.0.1
 	defer known.Close()

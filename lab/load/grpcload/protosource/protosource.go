@@ -1,5 +1,5 @@
-// Package protosource reads .proto files into the descriptors that package grpcload encodes
-// messages by.
+// Package protosource compiles .proto files into the descriptors that package grpcload needs to
+// encode messages.
 //
 // It is not for generating code, and contacts no target. The compiler's goroutines end before
 // Compile returns.
@@ -28,15 +28,15 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// Limits of what is read.
+// Limits on what Compile reads and reports.
 const (
 	maxBytes  = 4 << 20 // of a file
 	mostFiles = 10_000
-	mostShown = 5 // faults in an error
+	mostShown = 5 // errors that Compile reports
 )
 
-// Compile reads files and all that they import, and returns them as a FileDescriptorSet. Imports
-// count from the folders in roots or, without any, from the folder of each file.
+// Compile compiles files and all that they import into a FileDescriptorSet. Import paths are
+// relative to the folders in roots or, without any, to the folder of each file.
 func Compile(ctx context.Context, files, roots []string) ([]byte, error) {
 	if len(roots) == 0 {
 		for _, f := range files {
@@ -68,7 +68,7 @@ func Compile(ctx context.Context, files, roots []string) ([]byte, error) {
 		return nil, errors.Join(faults...)
 	}
 	if placed := reporter.ErrorWithPos(nil); errors.As(err, &placed) {
-		err = s.explain(placed) // of an import that is missing
+		err = s.explain(placed) // this error is about a missing import
 	}
 	if err != nil {
 		return nil, err
@@ -96,13 +96,13 @@ func set(compiled linker.Files) *descriptorpb.FileDescriptorSet {
 	return out
 }
 
-// sources finds files by the names that imports have.
+// sources finds files by their import paths.
 type sources struct {
 	roots []string
 	read  atomic.Int32
 }
 
-// name returns the name by which other files would import a file.
+// name returns the import path of a file.
 func (s *sources) name(file string) (string, error) {
 	if _, err := os.Stat(file); err != nil {
 		return "", fmt.Errorf("%s: %w; a path counts from the folder of the scenario, or of the go.mod above it", short(file), errors.Unwrap(err))
@@ -115,11 +115,11 @@ func (s *sources) name(file string) (string, error) {
 	return "", fmt.Errorf("%s is in none of the folders of load.proto_path (%s); add the folder from which its imports count", short(file), s.folders())
 }
 
-// find opens the file of an import; those of Google's that most services share are built in.
+// find opens the file with an import path; the common files of Google's are built in.
 func (s *sources) find(name string) (protocompile.SearchResult, error) {
 	for _, root := range s.roots {
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			break // an import stays in its folders
+			break // an import must not leave the root folders
 		}
 		content, err := s.content(filepath.Join(root, filepath.FromSlash(name)))
 		switch {
@@ -135,7 +135,7 @@ func (s *sources) find(name string) (protocompile.SearchResult, error) {
 	return protocompile.SearchResult{}, &absentError{name, s.folders()}
 }
 
-// absentError says that no folder has an imported file.
+// absentError means that no root folder has an imported file.
 type absentError struct{ name, folders string }
 
 func (e *absentError) Error() string { return "no such file in " + e.folders }
@@ -163,7 +163,7 @@ func (s *sources) content(name string) ([]byte, error) {
 	return content, err
 }
 
-// explain says where a fault is, and what the author of the scenario can do.
+// explain adds to a compiler's error the position and what the author of the scenario can do.
 func (s *sources) explain(e reporter.ErrorWithPos) error {
 	at := e.GetPosition()
 	file := at.Filename
@@ -180,7 +180,7 @@ func (s *sources) explain(e reporter.ErrorWithPos) error {
 	return err
 }
 
-// advice says which folder to name, so that an import is found.
+// advice returns which folder to list in load.proto_path so that an import is found.
 func advice(importer, name string) string {
 	for dir := filepath.Dir(importer); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if exists(filepath.Join(dir, filepath.FromSlash(name))) {
@@ -195,7 +195,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// folders lists the roots for messages.
+// folders lists the roots for an error message.
 func (s *sources) folders() string {
 	var out []string
 	for _, root := range s.roots {
@@ -204,7 +204,8 @@ func (s *sources) folders() string {
 	return strings.Join(out, ", ")
 }
 
-// short is a path for messages: from the current folder, if it is below that.
+// short returns a path for an error message: relative to the current folder if it lies below
+// that.
 func short(path string) string {
 	if here, err := os.Getwd(); err == nil {
 		if name, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(name) {

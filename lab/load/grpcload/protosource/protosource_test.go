@@ -117,7 +117,7 @@ message B {
 	}
 }
 
-// A file of a stranger may cause no more than an error.
+// No file, whatever its content, may cause more than an error.
 func FuzzCompile(f *testing.F) {
 	f.Add(orders)
 	f.Add("syntax = \"proto2\"; message A { optional group B = 1 { repeated A a = 1; } extensions 2 to max; }")

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// noLength is the length of an answer that does not state one.
+// noLength marks an answer that has no Content-Length.
 const noLength = -1
 
-// head holds the fields of a status line and header that concern the answer's framing.
+// head holds what the status line and the header say about the answer's framing.
 type head struct {
 	status    int
 	length    int64 // Content-Length, bytes
@@ -19,10 +19,10 @@ type head struct {
 	location  string // of a redirect
 }
 
-// prefix begins every status line.
+// prefix is the beginning of every status line.
 const prefix = "HTTP/1."
 
-// mayBeStatusLine checks the beginning of a line.
+// mayBeStatusLine reports whether the bytes can be the beginning of a status line.
 func mayBeStatusLine(begun []byte) bool {
 	n := min(len(begun), len(prefix))
 	return string(begun[:n]) == prefix[:n]
@@ -47,7 +47,7 @@ func (h *head) parseStatusLine(line []byte) bool {
 	return h.status >= 100
 }
 
-// splitField parses "Name: value".
+// splitField parses the field line "Name: value".
 func splitField(line []byte) (name, value []byte, ok bool) {
 	i := bytes.IndexByte(line, ':')
 	if i < 1 || !isToken(line[:i]) {
@@ -57,14 +57,15 @@ func splitField(line []byte) (name, value []byte, ok bool) {
 	return line[:i], value, isText(value)
 }
 
-// field stores the fields that say where the answer ends and whether the connection stays open.
+// field stores a field if it says where the answer ends, whether the connection stays open, or
+// where a redirect leads. It returns false if the field is malformed.
 func (h *head) field(name, value []byte) bool {
 	switch {
 	case is(name, "content-length"):
 		return h.contentLength(value)
 	case is(name, "transfer-encoding"):
-		// The requests accept no other encoding, so a target must not send one; and chunked twice
-		// is forbidden.
+		// The requests accept no other transfer coding, so a target must not use one; and chunked
+		// must not be applied twice (RFC 9112, section 7).
 		if h.chunked || !is(value, "chunked") {
 			return false
 		}
@@ -81,7 +82,7 @@ func (h *head) field(name, value []byte) bool {
 	return true
 }
 
-// contentLength parses a length, which may be repeated but not contradicted.
+// contentLength parses a Content-Length, which may occur again with the same value only.
 func (h *head) contentLength(value []byte) bool {
 	n, ok := parseLength(value)
 	if !ok || h.length != noLength && h.length != n {
@@ -101,7 +102,7 @@ func parseLength(digits []byte) (n int64, ok bool) {
 	return n, len(digits) > 0
 }
 
-// consistent reports whether the fields are valid together.
+// consistent reports whether the fields may occur together.
 func (h *head) consistent() bool {
 	if h.status == 101 {
 		return false // no request asks for an upgrade
@@ -109,7 +110,7 @@ func (h *head) consistent() bool {
 	return !h.chunked || h.length == noLength && !h.http10
 }
 
-// persists reports whether the connection stays open after an answer that states where it ends.
+// persists reports whether the connection stays open after an answer whose length is known.
 func (h *head) persists() bool {
 	if h.http10 {
 		return h.keepAlive && !h.close
@@ -117,7 +118,7 @@ func (h *head) persists() bool {
 	return !h.close
 }
 
-// is compares, ignoring ASCII case; lower is in lower case.
+// is compares b, ignoring ASCII case, with a text in lower case.
 func is(b []byte, lower string) bool {
 	if len(b) != len(lower) {
 		return false

@@ -1,8 +1,9 @@
-// Package wire holds the bytes of HTTP/1.1 as the raw engine sends and receives them: requests are
-// encoded before the load, and answers are parsed during it, from pieces cut anywhere, without an
+// Package wire encodes and parses HTTP/1.1 for the raw engine. Requests are encoded before the
+// load. Answers are parsed during the load, from pieces cut anywhere, and as a rule without an
 // allocation.
 //
-// It is not for moving the bytes (http1) and knows no TLS and no HTTP/2. It starts no goroutines.
+// It does not move the bytes (http1 does) and knows neither TLS nor HTTP/2. It starts no
+// goroutines.
 package wire
 
 import (
@@ -19,14 +20,14 @@ const (
 	maxExcerpt   = 128      // bytes of the body of a failure that are kept for a message
 )
 
-// Verdict is what the bytes so far say about an answer.
+// Verdict says what the bytes received so far mean for an answer.
 type Verdict uint8
 
 // Verdicts on an answer.
 const (
-	Incomplete Verdict = iota // it goes on
+	Incomplete Verdict = iota // more bytes are needed
 	Complete
-	Malformed // it breaks the protocol
+	Malformed // the bytes break the protocol
 )
 
 // state is the element that the parser expects next.
@@ -43,9 +44,10 @@ const (
 	trailer
 )
 
-// Parser reads one answer after the other, from pieces cut anywhere. It is strict: whatever RFC
-// 9112's grammar does not allow is malformed, also where other clients guess. It allocates only
-// if the content is kept for a check, or if a line was cut in two.
+// Parser reads one answer after the other, from pieces cut anywhere. It is strict: it rejects
+// whatever the grammar of RFC 9112 does not allow, also where other clients guess. It allocates
+// only to keep content for a check, the Location of a redirect, the beginning of a failed
+// answer's body, or a line that was cut.
 type Parser struct {
 	state  state
 	fresh  bool // no byte of the answer has arrived yet
@@ -53,7 +55,7 @@ type Parser struct {
 	head   head
 	left   int64    // bytes of body or chunk still to come
 	room   int      // bytes that the remaining lines may take
-	line   []byte   // the beginning of a line that was cut
+	line   []byte   // the beginning of a line whose rest has not arrived
 	keep   *content // nil: no check needs the content
 	failed []byte   // the beginning of the body, if the status is that of a failure
 }
@@ -65,8 +67,8 @@ type content struct {
 	overflow bool // the body was longer than maxContent
 }
 
-// Begin makes the parser ready for the answer to the next request, whose method was HEAD if toHead
-// is true. It keeps the answer's content if keep is true.
+// Begin makes the parser ready for the answer to the next request. toHead says that the request's
+// method was HEAD; keep says that the answer's content must be kept.
 func (p *Parser) Begin(toHead, keep bool) {
 	p.state, p.fresh, p.toHead, p.room = statusLine, true, toHead, maxHead
 	p.line, p.failed = p.line[:0], p.failed[:0]
@@ -75,7 +77,7 @@ func (p *Parser) Begin(toHead, keep bool) {
 	}
 }
 
-// Feed continues an answer and returns the part of in after its end.
+// Feed parses the next bytes of an answer and returns those that follow the answer.
 func (p *Parser) Feed(in []byte, known *KnownHead) (rest []byte, v Verdict) {
 	if !p.fresh {
 		return p.resume(in)
@@ -95,7 +97,7 @@ func (p *Parser) Feed(in []byte, known *KnownHead) (rest []byte, v Verdict) {
 	return p.resume(rest)
 }
 
-// resume continues an answer from any state.
+// resume parses on from any state.
 func (p *Parser) resume(in []byte) (rest []byte, v Verdict) {
 	for {
 		if p.inLines() {
@@ -127,7 +129,8 @@ func (p *Parser) resume(in []byte) (rest []byte, v Verdict) {
 	}
 }
 
-// lines reads whole lines to the end of the head, or as long as the parser expects lines.
+// lines parses whole lines: in a head until its end, elsewhere as long as the parser expects
+// lines.
 func (p *Parser) lines(in []byte) (rest []byte, v Verdict) {
 	inHead := p.state <= fieldLine
 	for p.inLines() && inHead == (p.state <= fieldLine) {
@@ -143,7 +146,7 @@ func (p *Parser) lines(in []byte) (rest []byte, v Verdict) {
 		if len(line) == 0 || line[len(line)-1] != '\n' {
 			p.line = append(p.line, line...)
 			if p.state == statusLine && !mayBeStatusLine(p.line) {
-				return nil, Malformed // malformed already, before its end
+				return nil, Malformed // no more bytes could make it valid
 			}
 			return nil, Incomplete
 		}
@@ -166,7 +169,7 @@ func (p *Parser) inLines() bool {
 	return p.state != body && p.state != untilEOF && p.state != chunkData
 }
 
-// take parses one line without its line end.
+// take parses one line, given without its line end.
 func (p *Parser) take(line []byte) Verdict {
 	switch p.state {
 	case statusLine:
@@ -211,7 +214,7 @@ func (p *Parser) take(line []byte) Verdict {
 	return Incomplete
 }
 
-// endHead decides what follows a head.
+// endHead checks a head and sets the state that follows it.
 func (p *Parser) endHead() Verdict {
 	if !p.head.consistent() {
 		return Malformed
@@ -241,7 +244,7 @@ func (p *Parser) expectBody() {
 	}
 }
 
-// EOF handles an orderly end of the connection and reports whether the answer is complete.
+// EOF handles an orderly end of the connection; it reports whether that completes the answer.
 func (p *Parser) EOF() bool { return p.state == untilEOF }
 
 // Persists reports whether the connection can carry another request after this answer.
@@ -250,11 +253,12 @@ func (p *Parser) Persists() bool { return p.state != untilEOF && p.head.persists
 // Status returns the answer's status, once its head has been read.
 func (p *Parser) Status() int { return p.head.status }
 
-// Location returns where a redirect leads, once its head has been read; empty: it does not say.
+// Location returns where a redirect leads, once its head has been read. It is empty if the head
+// has no Location.
 func (p *Parser) Location() string { return p.head.location }
 
-// Content returns the header and body of a complete answer whose content was kept; ok is false if
-// the body was too long to be kept.
+// Content returns the header and body of a complete answer whose content was kept. ok is false if
+// the body was too long to keep.
 func (p *Parser) Content() (header http.Header, body []byte, ok bool) {
 	return p.keep.header, p.keep.body, !p.keep.overflow
 }
@@ -275,11 +279,11 @@ func (p *Parser) store(b []byte) {
 	}
 }
 
-// KnownHead is the head that was parsed last. A target's answers mostly begin with the same bytes
-// (the Date changes once a second), and equal bytes have equal meaning: comparing is a tenth of
-// the work of parsing.
+// KnownHead is the last head that was parsed. Most answers of a target begin with the same bytes
+// (the Date changes once a second), and equal bytes have equal meaning: comparing them takes a
+// tenth of the time of parsing.
 type KnownHead struct {
-	bytes []byte // including the empty line that ends it; empty: none is known
+	bytes []byte // the head with the empty line that ends it; empty: none is known yet
 	head  head
 }
 
@@ -287,10 +291,11 @@ func (k *KnownHead) begins(in []byte) bool {
 	return len(k.bytes) > 0 && len(in) >= len(k.bytes) && string(in[:len(k.bytes)]) == string(k.bytes)
 }
 
-// learn keeps a head that arrived in one piece.
+// learn stores a head that arrived in one piece.
 func (k *KnownHead) learn(raw []byte, h head) { k.bytes, k.head = append(k.bytes[:0], raw...), h }
 
-// parseChunkSize parses a chunk's size in bytes; it skips extensions, which must be text.
+// parseChunkSize parses a chunk's size; it skips extensions, which must not hold control
+// characters.
 func parseChunkSize(line []byte) (int64, bool) {
 	digits := line
 	if i := bytes.IndexByte(line, ';'); i >= 0 {

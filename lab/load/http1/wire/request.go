@@ -17,7 +17,7 @@ type Request struct {
 	ids     []int // offsets in Bytes of the sequence number
 	Class   uint8
 	ToHead  bool // its method is HEAD, so its answer has no body
-	Content bool // the answer's content is looked at
+	Content bool // a check or Corpus.Accepted needs the answer's content
 }
 
 // Encode builds the bytes of every request, for one host.
@@ -71,7 +71,7 @@ func encodeOne(r *corpus.Request, classes []corpus.Class, host string) (Request,
 	return out, nil
 }
 
-// Private returns a copy, so that each thread writes its own sequence numbers.
+// Private returns a copy in which one thread can write its own sequence numbers.
 func Private(requests []Request) []Request {
 	out := slices.Clone(requests)
 	for i := range out {
@@ -82,7 +82,7 @@ func Private(requests []Request) []Request {
 	return out
 }
 
-// Number writes its sequence number into the request.
+// Number writes a sequence number into the request.
 func (r *Request) Number(seq uint64) {
 	for _, at := range r.ids {
 		corpus.PutID(r.Bytes[at:], seq)

@@ -7,22 +7,22 @@ import (
 	"io"
 )
 
-// eventReader reads server-sent events (HTML, section 9.2.6). A line ends with CR LF, LF or CR, and
-// a CR ends it without waiting for what follows. The fields event, id and retry do not matter here:
-// a lost session is not opened again.
+// eventReader reads server-sent events (HTML, section 9.2.6). A line ends with CR LF, LF or CR;
+// after a CR the reader does not wait for more bytes to see whether an LF follows. It ignores the
+// fields event, id and retry, since a lost session is not opened again.
 type eventReader struct {
 	r       *bufio.Reader
 	data    []byte // reused
 	line    []byte // reused
-	begun   bool   // the first line, which may have a byte order mark, was read
-	afterCR bool   // the last line ended with CR: an LF that follows belongs to it
+	begun   bool   // the first line was read; only there may a byte order mark occur
+	afterCR bool   // the last line ended with CR: an LF that follows belongs to that line end
 }
 
 func newEventReader(r io.Reader) *eventReader { return &eventReader{r: bufio.NewReader(r)} }
 
-// next returns the data of the next event, whose lines are joined by newlines, and the number of
-// bytes that were read. Comments, and events without data, are skipped, and so is an event that the
-// end of the stream cuts off. The data is valid until the next call.
+// next returns the data of the next event, its lines joined by newlines, and the number of bytes
+// read. It skips comments, events without data, and an event that the end of the stream cuts off.
+// The data is valid until the next call.
 func (e *eventReader) next() (data []byte, n int, err error) {
 	e.data = e.data[:0]
 	for {
@@ -43,7 +43,7 @@ func (e *eventReader) next() (data []byte, n int, err error) {
 	}
 }
 
-// byteOrderMark may be at the beginning of a stream.
+// byteOrderMark may occur at the beginning of a stream.
 var byteOrderMark = []byte("\ufeff")
 
 // readLine reads a line into e.line, without its end, and returns the number of bytes read.
@@ -53,7 +53,7 @@ func (e *eventReader) readLine() (n int, err error) {
 		if _, err := e.r.Peek(1); err != nil {
 			return n, err
 		}
-		ready, _ := e.r.Peek(e.r.Buffered()) // does not read, so that it does not fail
+		ready, _ := e.r.Peek(e.r.Buffered()) // these bytes are in the buffer already, so Peek cannot fail
 		if e.afterCR && ready[0] == '\n' {
 			e.afterCR = false
 			e.r.Discard(1)
@@ -86,7 +86,7 @@ func tooLong(what string) error {
 	return fmt.Errorf("a %s is longer than %d MiB", what, maxMessage>>20)
 }
 
-// dataOf returns the value of a line of the field data.
+// dataOf returns the value of a line whose field is data.
 func dataOf(line []byte) (value []byte, ok bool) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	return bytes.TrimPrefix(value, []byte(" ")), string(name) == "data"

@@ -33,7 +33,7 @@ func TestEventReader(t *testing.T) {
 	}
 }
 
-// Whatever a server sends, next returns events, and an error at the end.
+// Whatever a server sends, next returns events and finally an error.
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte("data: a\ndata: b\n\n: c\r\nid: 1\n\n"))
 	f.Add([]byte("data\n\n\ndata:\rx\n"))
@@ -55,7 +55,7 @@ func FuzzEvents(f *testing.F) {
 	})
 }
 
-// eventsOf reads a stream to its end.
+// eventsOf reads a stream to its end and returns its events.
 func eventsOf(r io.Reader) (all []string) {
 	e := newEventReader(r)
 	for {
@@ -67,8 +67,8 @@ func eventsOf(r io.Reader) (all []string) {
 	}
 }
 
-// testdata/events.json has streams, and the events that the EventSource of Chromium 156 makes of
-// each, of whatever type.
+// testdata/events.json holds streams and, for each, the events of any type that the EventSource
+// of Chromium 156 makes of it.
 func TestEventsAsInBrowsers(t *testing.T) {
 	text, err := os.ReadFile("testdata/events.json")
 	if err != nil {
@@ -88,7 +88,7 @@ func TestEventsAsInBrowsers(t *testing.T) {
 	}
 }
 
-// An event that ends in CR is complete without what follows.
+// An event that ends with CR is complete without the bytes that follow.
 func TestCarriageReturnIsNotAwaited(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()

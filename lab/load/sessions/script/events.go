@@ -15,13 +15,13 @@ import (
 	"dyno/lab/load/sessions"
 )
 
-// posting bounds the requests in flight while streams are open. Each has a connection of its own,
-// and as many again, for the streams, fit the usual limit of open files.
+// posting bounds the requests in flight while streams are open. Each has a connection of its own;
+// together with as many connections for streams they stay within the usual limit of open files.
 const posting = 4096
 
 var errPosting = fmt.Errorf("%d of them were in flight", posting)
 
-// events opens streams of server-sent events.
+// events is a driver whose sessions are streams of server-sent events.
 type events struct {
 	script script
 	failed load.Notes
@@ -49,7 +49,7 @@ func newEvents(s script, host string) (*events, error) {
 	if err != nil {
 		return nil, err
 	}
-	streams.DisableKeepAlives = true // each stream is its connection's last
+	streams.DisableKeepAlives = true // a stream's connection is not used again
 	return &events{script: s, streams: &http.Client{Transport: streams, CheckRedirect: stayWithHost},
 		posts: &http.Client{Transport: posts, Timeout: postTimeout, CheckRedirect: stay}, free: make(chan struct{}, posting)}, nil
 }
@@ -59,14 +59,14 @@ var _ load.Noting = (*events)(nil)
 // Notes returns why requests were not sent.
 func (d *events) Notes() []string { return d.failed.Notes() }
 
-// stay follows no redirect: it may lead to a login page, which is no success.
+// stay follows no redirect: one may lead to a login page, whose status would count as success.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // redirects bounds the redirects to a stream.
 const redirects = 10
 
-// stayWithHost follows the redirects of a stream, as clients of events do, but not to another host:
-// it may not be loaded without consent.
+// stayWithHost follows redirects of a stream, as clients of server-sent events do, but not to
+// another host, for which there is no consent.
 func stayWithHost(next *http.Request, before []*http.Request) error {
 	if len(before) > redirects || next.URL.Hostname() != before[0].URL.Hostname() {
 		return http.ErrUseLastResponse
@@ -74,7 +74,8 @@ func stayWithHost(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
-// isStream reports why an answer is not a stream of events (HTML, section 9.2.3).
+// isStream returns nil if an answer is a stream of events (HTML, section 9.2.3), and otherwise
+// why it is not.
 func isStream(answer *http.Response) error {
 	host := answer.Request.URL.Host
 	media, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
@@ -99,7 +100,7 @@ func isStream(answer *http.Response) error {
 func (d *events) Open(ctx context.Context, i int) (sessions.Session, error) {
 	s := &d.script
 	living, end := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, end) // ctx bounds the opening, living the stream
+	stop := context.AfterFunc(ctx, end) // ctx bounds the opening only; living bounds the stream
 	r, err := http.NewRequestWithContext(living, http.MethodGet, s.url(s.Load.URL, i, 0), nil)
 	if err != nil {
 		end()
@@ -126,13 +127,13 @@ func (d *events) Open(ctx context.Context, i int) (sessions.Session, error) {
 	return c, nil
 }
 
-// Close closes the connections of requests that wait for the next one.
+// Close closes the idle connections of the requests that sent messages.
 func (d *events) Close() error {
 	d.posts.CloseIdleConnections()
 	return nil
 }
 
-// stream is a session over server-sent events, with the requests that send its messages.
+// stream is a session that receives server-sent events and sends each message in an HTTP request.
 type stream struct {
 	counter
 	driver  *events
@@ -145,10 +146,10 @@ type stream struct {
 	posting sync.WaitGroup
 }
 
-// notSent is what happened to messages of which no event can come.
+// notSent is the kind of failure of messages that no event can acknowledge.
 const notSent = "requests that failed, so that no event acknowledges them"
 
-// Send begins the message's request. An answer of the server says only that it took the request: an
+// Send begins the message's request. The server's answer shows only that it took the request; an
 // event acknowledges the message.
 func (c *stream) Send(_ context.Context, number uint64) error {
 	s := c.script
@@ -161,7 +162,7 @@ func (c *stream) Send(_ context.Context, number uint64) error {
 	}
 	select {
 	case c.driver.free <- struct{}{}:
-	default: // to wait would delay the messages of other sessions
+	default: // waiting would delay the messages of other sessions
 		c.driver.failed.Add(notSent, errPosting)
 		return nil
 	}

@@ -1,10 +1,10 @@
-// Package script drives WebSockets and streams of server-sent events as a load describes them,
-// without a program: what to open, what to send at each time, which received messages count as
-// frames, and how one of them acknowledges what was sent.
+// Package script drives WebSockets and streams of server-sent events by a description in the
+// load, without a program. The description says what to open, what to send at each intended time,
+// which received messages count as frames, and which acknowledge what was sent.
 //
-// It is not for protocols with a state of their own (sessions.Driver is), nor for JSON-RPC calls at
-// a rate (jsonrpc). Each request that sends a message of a stream's session has a goroutine of its
-// own, which ends with the session.
+// It is not for protocols with a state of their own (those need a sessions.Driver), nor for
+// JSON-RPC calls at a rate (jsonrpc). Each request that sends a message of a stream's session has
+// a goroutine of its own, which has ended when the session is closed.
 package script
 
 import (
@@ -30,13 +30,13 @@ import (
 	"dyno/lab/workload"
 )
 
-// script is what the sessions of a load do.
+// script describes what the sessions of a load do.
 type script struct {
 	corpus.Spec
 	*workload.Session
 	tls    func(host string) (*tls.Config, error)
-	body   string // template of what is sent
-	frames match  // messages that count as frames; those of neither count as bytes alone
+	body   string // template of the message that is sent
+	frames match  // says which messages count as frames; others count by their bytes only, unless they acknowledge
 	ack    ack
 }
 
@@ -57,7 +57,7 @@ type ack struct {
 	any     bool
 }
 
-// of returns the number in a message; 0: none.
+// of returns the number that a message acknowledges; 0: it acknowledges nothing.
 func (a *ack) of(message []byte) (number uint64) {
 	switch {
 	case a.json != nil:
@@ -72,7 +72,7 @@ func (a *ack) of(message []byte) (number uint64) {
 	return 0
 }
 
-// parseNumber returns 0 for what is no number.
+// parseNumber parses a decimal number; it returns 0 if b is none.
 func parseNumber(b []byte) uint64 {
 	n, err := strconv.ParseUint(string(b), 10, 64)
 	if err != nil {
@@ -81,9 +81,9 @@ func parseNumber(b []byte) uint64 {
 	return n
 }
 
-// New returns the driver of a load's sessions. A session fills in the feeder's row with its own
-// index; with Once, each message that is sent takes the next row instead, which no other takes.
-// Without secure, certificates are judged as by the system.
+// New returns the driver of a load's sessions. Templates use the feeder's row with the session's
+// own index; with Once, each message takes the next row instead, which no other message gets.
+// secure returns the TLS settings for a host; it may be nil unless the URL's scheme is wss.
 func New(of corpus.Spec, secure func(host string) (*tls.Config, error)) (sessions.Driver, error) {
 	s, err := compile(of)
 	if err != nil {
@@ -106,7 +106,7 @@ func New(of corpus.Spec, secure func(host string) (*tls.Config, error)) (session
 	return nil, fmt.Errorf("a session's URL begins with ws, wss, http or https, not %q", address.Scheme)
 }
 
-// compile prepares what sessions send and receive.
+// compile decodes and compiles what the description says about sending and receiving.
 func compile(of corpus.Spec) (*script, error) {
 	s := &script{Spec: of, Session: of.Load.Sessions}
 	if s.Session == nil {
@@ -137,7 +137,7 @@ func compile(of corpus.Spec) (*script, error) {
 	return s, err
 }
 
-// pattern compiles a regular expression; nil: there is none.
+// pattern compiles a regular expression; for an empty text it returns nil.
 func pattern(text string) (*regexp.Regexp, error) {
 	if text == "" {
 		return nil, nil
@@ -145,7 +145,7 @@ func pattern(text string) (*regexp.Regexp, error) {
 	return regexp.Compile(text)
 }
 
-// check fills in every template once, so that none fails later.
+// check fills in every template once, so that none can fail later.
 func (s *script) check() error {
 	all := append(slices.Clone(s.Open.Messages), s.Load.URL, s.body)
 	all = slices.AppendSeq(all, maps.Values(s.Load.Headers))
@@ -160,9 +160,9 @@ func (s *script) check() error {
 	return nil
 }
 
-// fill appends a template with ${session} (the session's index, from 0), ${offer} (the number of
-// the message in its session, from 1), ${run} and ${row.NAME} filled in; $$ is a plain $. A row's
-// value is escaped unless escape is nil.
+// fill appends a template with its placeholders filled in: ${session} (the session's index, from
+// 0), ${offer} (the message's number in its session, from 1), ${run} and ${row.NAME}; $$ is a
+// plain $. It applies escape, unless that is nil, to a row's values.
 func (s *script) fill(out []byte, t string, i, row int, number uint64, escape func(string) string) ([]byte, error) {
 	rest := t
 	for {
@@ -207,8 +207,8 @@ func (s *script) fill(out []byte, t string, i, row int, number uint64, escape fu
 	}
 }
 
-// url returns a filled URL that was checked. A row's value is a segment of its path, or a name or
-// value after the question mark, and is escaped as such.
+// url fills in a URL that check has accepted. A row's value is escaped as a segment of the path
+// or, after the question mark, as a name or value of the query.
 func (s *script) url(t string, i int, number uint64) string {
 	path, query, asked := strings.Cut(t, "?")
 	out := s.text(path, i, number, url.PathEscape)
@@ -218,8 +218,8 @@ func (s *script) url(t string, i int, number uint64) string {
 	return asciiPath(out)
 }
 
-// asciiPath escapes the bytes of a URL that are not ASCII, behind its host: with them in a path
-// net/url would write all of it anew, and lose the escapes of a row's value.
+// asciiPath escapes the non-ASCII bytes of a URL after its host. If they stayed in the path,
+// net/url would encode the whole path anew, and lose the escapes in a row's value.
 func asciiPath(text string) string {
 	scheme, rest, _ := strings.Cut(text, "://")
 	host, path, found := strings.Cut(rest, "/")
@@ -237,7 +237,7 @@ func asciiPath(text string) string {
 	return string(out)
 }
 
-// text returns a filled template that was checked.
+// text fills in a template that check has accepted.
 func (s *script) text(t string, i int, number uint64, escape func(string) string) string {
 	out, _ := s.fill(nil, t, i, i, number, escape)
 	return string(out)
@@ -251,7 +251,7 @@ func (s *script) header(of map[string]string, i int, number uint64) http.Header 
 	return h
 }
 
-// rowCounter numbers the rows of messages.
+// rowCounter hands out rows to messages, each once.
 type rowCounter struct{ rows atomic.Int64 }
 
 var errUsedUp = errors.New("every row of the feeder was sent; write more rows, or send less")
@@ -267,13 +267,13 @@ func (o *rowCounter) body(out []byte, s *script, i int, number uint64) ([]byte, 
 	return s.fill(out, s.body, i, row, number, nil)
 }
 
-// counter reads a session's messages.
+// counter interprets the messages that one session receives.
 type counter struct {
 	script *script
-	frames uint64 // messages that acknowledged by being frames
+	frames uint64 // frames so far, if every frame acknowledges a message
 }
 
-// read returns what a message of a session means.
+// read returns what a received message stands for.
 func (c *counter) read(message []byte) (r sessions.Received) {
 	if c.script.frames.holds(message) {
 		r.Frames = 1
@@ -291,10 +291,10 @@ func (c *counter) read(message []byte) (r sessions.Received) {
 // maxMessage bounds a message, in bytes.
 const maxMessage = 16 << 20
 
-// postTimeout bounds a request that sends a message of a stream's session.
+// postTimeout bounds a request that sends a stream session's message.
 const postTimeout = 10 * time.Second
 
-// done reports an error that ctx explains better.
+// done returns ctx's error if ctx is done, since it explains err, and otherwise err.
 func done(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -35,8 +35,8 @@ func run(t *testing.T, s corpus.Spec, n int, rate float64) record.Totals {
 	return r.Totals
 }
 
-// echo answers each message with itself, after a greeting, and closes the session of path /lose
-// after two messages.
+// echo greets each client and echoes its messages. It closes a session of path /lose after two
+// messages.
 func echo(t *testing.T) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Key") == "" {
@@ -70,7 +70,7 @@ func overSockets(server *httptest.Server, path string) corpus.Spec {
 		Expect: workload.Expect{Frames: workload.Match{Contains: `"of"`}, Ack: &workload.Ack{JSON: "n"}}}}}
 }
 
-// users are rows of a name and its number.
+// users are rows with a name and its number.
 func users(t *testing.T, n int) *corpus.Rows {
 	t.Helper()
 	text := "n,user\n"
@@ -119,7 +119,7 @@ func TestLostAndRefusedSockets(t *testing.T) {
 	}
 }
 
-// Messages are sent once, when a session has opened.
+// open.messages are sent once, when a session has opened.
 func TestMessagesAreSentOnce(t *testing.T) {
 	s := overSockets(echo(t), "/")
 	s.Load.Sessions.Send, s.Load.Sessions.Open.Messages = nil, []string{`{"of":"${session}/${row.user}"}`}
@@ -130,7 +130,7 @@ func TestMessagesAreSentOnce(t *testing.T) {
 	}
 }
 
-// Each message takes a row of its own, and a session that finds none left ends.
+// Each message takes its own row, and a session that finds no row left ends.
 func TestRowsThatAreSentOnce(t *testing.T) {
 	seen := map[string]int{}
 	var mu sync.Mutex
@@ -170,12 +170,12 @@ func TestRowsThatAreSentOnce(t *testing.T) {
 			t.Errorf("row %d was sent %d times", row, n)
 		}
 	}
-	if len(seen) < 10 || len(seen) > 12 { // the last of each session may be lost with it
+	if len(seen) < 10 || len(seen) > 12 { // each session's last message may be lost with it
 		t.Errorf("the server received %v", seen)
 	}
 }
 
-// hub is a server whose streams carry what is posted to their path.
+// hub is a server that sends what is posted to a path to the streams of that path.
 type hub struct {
 	mu      sync.Mutex
 	streams map[string]chan string

@@ -10,7 +10,7 @@ import (
 	"dyno/lab/load/websocket"
 )
 
-// sockets opens WebSockets.
+// sockets is a driver whose sessions are WebSockets.
 type sockets struct {
 	script script
 	rowCounter
@@ -43,13 +43,14 @@ func (d *sockets) Open(ctx context.Context, i int) (sessions.Session, error) {
 	return &socket{counter: counter{script: s}, driver: d, conn: conn, i: i}, nil
 }
 
-// socket is a session over a WebSocket. A connection that fails is closed, which Receive reports.
+// socket is a session over a WebSocket. If a write fails, the connection is closed, and Receive
+// returns an error.
 type socket struct {
 	counter
 	driver *sockets
 	conn   *websocket.Conn
 	i      int
-	read0  int64 // bytes that Receive has returned so far
+	read0  int64 // bytes that Receive has reported so far
 	stop   func() bool
 	body   []byte // reused
 }

@@ -1,5 +1,5 @@
-// Package websockettest has a server of WebSockets for tests, which writes bytes as they are given,
-// right or wrong.
+// Package websockettest has a WebSocket server for tests. It writes bytes as the test gives them,
+// valid or not.
 //
 // It is not for production. The goroutines of a server have ended when its test has.
 package websockettest
@@ -27,15 +27,15 @@ type Peer struct {
 	in *bufio.Reader
 }
 
-// Serve serves WebSockets at the URL that it returns, each until serve returns. Connections still
-// open at the test's end are closed then.
+// Serve starts a server and returns its URL. Each WebSocket stays open until serve returns, or
+// until the test ends.
 func Serve(t testing.TB, serve func(p *Peer)) *url.URL {
 	t.Helper()
 	u, _ := start(t, (*httptest.Server).Start, serve)
 	return u
 }
 
-// ServeTLS is Serve over TLS; authorities are those that the client must trust.
+// ServeTLS is Serve over TLS; the client must trust authorities.
 func ServeTLS(t testing.TB, serve func(p *Peer)) (u *url.URL, authorities *x509.CertPool) {
 	t.Helper()
 	u, server := start(t, (*httptest.Server).StartTLS, serve)
