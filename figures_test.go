@@ -119,7 +119,7 @@ func tableOf(name string, keys []string) (string, error) {
 	m := r.Made
 	switch {
 	case m.Commit == "" || m.Modified:
-		return "", fmt.Errorf("it is of modified code, or of no known commit: measure a commit, in a clean clone")
+		return "", fmt.Errorf("it is of modified code, or of no known commit: measure a commit, in a clean clone, with GOFLAGS=-buildvcs=true")
 	case slices.Contains(m.Command, "--quick") && !quick:
 		return "", fmt.Errorf("it is of the quick form; measure in full, or write quick into the mark")
 	case (m.Others == nil || *m.Others >= mostOthers) && !busy:
