@@ -47,6 +47,7 @@ type result struct {
 		Machine  string
 		Packages []string
 		Others   *float64
+		Steal    *float64
 	}
 }
 
@@ -144,7 +145,7 @@ func tableOf(name string, keys []string) (string, error) {
 		}
 		line(cells)
 	}
-	fmt.Fprintf(&out, "\nCommit %.8s, %s, %s; others took %s of the machine. `%s`, stored in `docs/results/%s.json`.\n", m.Commit, m.Date.Format("2006-01-02"), m.Machine, percentOf(m.Others), strings.Join(m.Command, " "), name)
+	fmt.Fprintf(&out, "\nCommit %.8s, %s, %s; others took %s of the machine, the hypervisor %s. `%s`, stored in `docs/results/%s.json`.\n", m.Commit, m.Date.Format("2006-01-02"), m.Machine, percentOf(m.Others), percentOf(m.Steal), strings.Join(m.Command, " "), name)
 	return out.String(), nil
 }
 
@@ -172,13 +173,17 @@ func cell(value, interval any) string {
 	return "-"
 }
 
-// digits shows three significant digits, and two decimals of a ratio.
+// digits shows three significant digits with commas between thousands, and two decimals of a ratio.
 func digits(v float64) string {
 	if v == 0 || math.Abs(v) < 10 {
 		return strconv.FormatFloat(v, 'f', 2, 64)
 	}
 	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-2)
-	return strconv.FormatFloat(math.Round(v/unit)*unit, 'f', max(0, -int(math.Floor(math.Log10(unit)))), 64)
+	text := strconv.FormatFloat(math.Round(v/unit)*unit, 'f', max(0, -int(math.Floor(math.Log10(unit)))), 64)
+	for i := len(text) - 3; i > 0 && unit >= 1; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
 }
 
 func percentOf(share *float64) string {

@@ -305,6 +305,7 @@ type Experiment struct {
 	Metric   string    `json:"metric,omitempty"`   // work | capacity | p99 | cpu
 	SLO      SLO       `json:"slo"`
 	Variants []Variant `json:"variants,omitempty"` // in ladder order; the first is the baseline
+	Programs []Program `json:"programs,omitempty"` // whose processes took turns, each once
 	Machine  Machine   `json:"machine"`
 	Order    []string  `json:"runs"` // IDs of the runs, in the order they ran
 	Warnings []string  `json:"warnings,omitempty"`
@@ -321,6 +322,13 @@ type Experiment struct {
 	Dir string `json:"-"`
 	// Unwritten is why the folder lacks a part of the experiment; nil: it has all of it.
 	Unwritten error `json:"-"`
+}
+
+// Program is a Go program that was measured, as its build information says.
+type Program struct {
+	Package  string `json:"package"`            // path of its main package
+	Commit   string `json:"commit,omitempty"`   // that its code is of; empty: the build did not record it
+	Modified bool   `json:"modified,omitempty"` // its code had changes that are not in Commit
 }
 
 // InProgress describes how far a running experiment has got.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"dyno/lab/record"
@@ -16,27 +17,32 @@ type Made struct {
 	Command  []string     `json:"command"` // runs it again
 	Machine  string       `json:"machine"`
 	Packages []string     `json:"packages"` // main packages of the measured programs
-	Others   format.Value `json:"others"`   // share of the machine that other processes and the hypervisor took, the median
+	Others   format.Value `json:"others"`   // share of the machine that other processes took, the median
+	Steal    format.Value `json:"steal"`    // share that the hypervisor took, likewise
 }
 
 // madeOf reads where an experiment is from.
 func madeOf(e *record.Experiment) Made {
-	m := Made{Date: e.Started.UTC().Truncate(time.Second), Command: e.Command, Machine: e.Machine.String(), Packages: []string{}}
+	m := Made{Date: e.Started.UTC().Truncate(time.Second), Command: withoutOut(e.Command), Machine: e.Machine.String(), Packages: []string{}}
+	programs := slices.Clone(e.Programs)
 	var commits []string
-	var others []float64
+	var others, steal []float64
 	for _, r := range e.Runs {
-		if r.Target.Package != "" {
-			commits, m.Packages = append(commits, r.Target.Commit), append(m.Packages, r.Target.Package)
-			m.Modified = m.Modified || r.Target.Modified
-		}
+		programs = append(programs, record.Program{Package: r.Target.Package, Commit: r.Target.Commit, Modified: r.Target.Modified})
 		if cores := r.Machine.Cores; r.System.Seen && cores > 0 {
 			others = append(others, r.System.OthersCPU/float64(cores))
 		}
 	}
 	for i := range e.Slices {
-		others = append(others, e.Slices[i].Others+e.Slices[i].Steal)
+		others, steal = append(others, e.Slices[i].Others), append(steal, e.Slices[i].Steal)
 	}
-	m.Others = format.MedianOf(others)
+	m.Others, m.Steal = format.MedianOf(others), format.MedianOf(steal)
+	for _, p := range programs {
+		if p.Package != "" {
+			commits, m.Packages = append(commits, p.Commit), append(m.Packages, p.Package)
+			m.Modified = m.Modified || p.Modified
+		}
+	}
 	slices.Sort(m.Packages)
 	m.Packages = slices.Compact(m.Packages)
 	slices.Sort(commits)
@@ -44,4 +50,17 @@ func madeOf(e *record.Experiment) Made {
 		m.Commit = commits[0]
 	}
 	return m
+}
+
+// withoutOut leaves out where the command wrote its record: it says nothing of what was measured.
+func withoutOut(command []string) (out []string) {
+	for i := 0; i < len(command); i++ {
+		switch arg := command[i]; {
+		case arg == "--out":
+			i++
+		case !strings.HasPrefix(arg, "--out="):
+			out = append(out, arg)
+		}
+	}
+	return out
 }

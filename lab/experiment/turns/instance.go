@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
+	"dyno/lab/probe/host"
 	"dyno/lab/probe/profiling"
 	"dyno/lab/probe/usage"
 	"dyno/lab/record"
@@ -75,6 +77,7 @@ func (s *instance) open(ctx context.Context) error {
 	if s.run.Target, debug, err = s.testbed.Prepare(ctx, s.variant, nil); err != nil {
 		return err
 	}
+	s.turns.measured(s.run.Target.PID)
 	if s.debug, err = s.turns.gen.Debug(debug, s.turns.plan.Token); err != nil {
 		return err
 	}
@@ -83,6 +86,18 @@ func (s *instance) open(ctx context.Context) error {
 	}
 	s.meter = usage.NewMeter(usage.Processes{PID: s.run.Target.PID, Dependencies: s.testbed.DependencyPIDs(), Self: os.Getpid(), GeneratorPIDs: s.turns.gen.PIDs()})
 	return nil
+}
+
+// measured notes the program of a process, the first time that it is measured.
+func (t *turns) measured(pid int) {
+	if pid == 0 {
+		return
+	}
+	p := host.ProgramOf(pid)
+	program := record.Program{Package: p.Package, Commit: p.Commit, Modified: p.Modified}
+	if p.Package != "" && !slices.Contains(t.exp.Programs, program) {
+		t.exp.Programs = append(t.exp.Programs, program)
+	}
 }
 
 // close stops the processes that the instance started, and keeps its driver's first note on
