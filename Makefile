@@ -16,8 +16,10 @@ race: export DYNO_TESTS = all
 race: ## every test in full under the race detector
 	go test -race work
 
-lint: ## formatting, vet (also for macOS) and staticcheck
+lint: ## formatting, versions, vet (also for macOS) and staticcheck
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
+	@sums() { git ls-files -z '*go.mod' | xargs -0 cksum; }; before=$$(sums); go work sync; \
+	  test "$$before" = "$$(sums)" || { echo "go work sync changed a go.mod: what is tested is not what go install builds; commit the change"; git diff --stat -- '*go.mod'; exit 1; }
 	go vet work
 	GOOS=darwin go vet work
 	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 work

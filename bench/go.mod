@@ -193,8 +193,6 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.2 // indirect
 )
 
-exclude google.golang.org/genproto v0.0.0-20230410155749-daa745c078e1
-
 tool github.com/nats-io/nats-server/v2
 
 replace (

@@ -23,7 +23,6 @@ require (
 )
 
 // This version of the whole has packages that are modules of their own today.
-exclude google.golang.org/genproto v0.0.0-20230410155749-daa745c078e1
 
 replace (
 	dyno/agent => ../../agent

@@ -9,7 +9,10 @@ require (
 	go.uber.org/goleak v1.3.0
 )
 
-require golang.org/x/sys v0.49.0 // indirect
+require (
+	github.com/stretchr/testify v1.12.1 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)
 
 replace (
 	dyno/agent => ../../../agent
