@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"dyno/parts/refusal"
 	"dyno/services/orders/web"
 )
 
@@ -38,9 +37,6 @@ var classNames = [classes]string{"reads", "lists", "writes"}
 // openRoutes builds each route's chain.
 func (g *Gateway) openRoutes() error {
 	c := g.config
-	if c.Chain != "fitted" && c.Chain != "uniform" {
-		return refusal.Unknown("chain", c.Chain, "fitted", "uniform")
-	}
 	g.routes = map[string]*route{}
 	for _, r := range []struct {
 		path, method string
@@ -58,8 +54,8 @@ func (g *Gateway) openRoutes() error {
 		}
 		around := []middleware{g.measure(r.path), g.recover, g.logged(r.path), g.deadlineEach}
 		// A batched read goes on when its caller has gone: others share its statement. So it needs no
-		// context of its own.
-		if c.Chain == "fitted" && (r.class == classFree || r.class == classRead && c.Lookup == "batch") {
+		// context of its own, which would cost more than what it guards, as would a log line.
+		if r.class == classFree || r.class == classRead && c.Lookup == "batch" {
 			around = []middleware{g.measure(r.path), g.recover, g.deadlineShared()}
 		}
 		handler := g.answering(r.handler, append(around, g.authenticate, admit)...)

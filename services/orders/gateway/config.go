@@ -20,7 +20,6 @@ type Config struct {
 	JSON      string `seam:"json"`
 	Tokens    string `seam:"tokens"`
 	Admission string `seam:"admission"`
-	Chain     string `seam:"chain"`
 	Cache     string `seam:"cache"`
 
 	Loops          int           `set:"loops" default:"0" min:"0" max:"256" tune:"true" doc:"event loops (web=loop); 0: one for every two cores"`
@@ -83,5 +82,5 @@ func (c Config) store() store.Options {
 // Begins reports whether order queries can be begun by a loop (see Beginner): nothing is in their
 // chain that beginning one does not do.
 func (c Config) Begins() bool {
-	return c.Lookup == "batch" && c.Chain == "fitted" && c.Cache == "off" && !c.Filter && c.Replica == "" && c.Admission == "none" && c.Around == nil && c.Tracer == nil
+	return c.Lookup == "batch" && c.Cache == "off" && !c.Filter && c.Replica == "" && c.Admission == "none" && c.Around == nil && c.Tracer == nil
 }
