@@ -27,7 +27,6 @@ func Assembly() assembly.Parts {
 			}},
 			{Name: "json", Doc: "writes answers", Impls: []assembly.Impl{
 				{Name: "std", Doc: "encoding/json"},
-				{Name: "v2", Doc: "json/v2"},
 				{Name: "append", Doc: "appends to a buffer by hand"},
 			}},
 			{Name: "tokens", Doc: "remembers tokens whose signature was good", Impls: []assembly.Impl{

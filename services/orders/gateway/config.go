@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"dyno/services/orders/encode"
 	"dyno/services/orders/store"
 	"dyno/services/orders/web"
 
@@ -50,6 +51,8 @@ type Config struct {
 	Audience, Issuer string // that tokens must be for and from; "": any
 
 	Tracer trace.Tracer // nil: none
+
+	Encoder encode.Encoder // of answers in JSON, instead of the seam's; nil: the seam's
 
 	// Around is put around each route's handler, inside authentication and admission. It may answer in
 	// another goroutine. Nil: nothing is.

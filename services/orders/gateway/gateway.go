@@ -72,6 +72,9 @@ func (g *Gateway) open(ctx context.Context) (err error) {
 	if g.json, err = encode.JSON(c.JSON); err != nil {
 		return err
 	}
+	if c.Encoder != nil {
+		g.json = c.Encoder
+	}
 	g.verifier, err = auth.Open(auth.Config{File: c.Keys, Audience: c.Audience, Issuer: c.Issuer, Leeway: c.Leeway,
 		Cache: c.Tokens, CacheSize: c.TokensKept, Reload: c.KeysReload, Log: g.log})
 	if err != nil {
