@@ -38,10 +38,6 @@ func Assembly() assembly.Parts {
 				{Name: "fixed", Doc: "a weighted semaphore a class"},
 				{Name: "aimd", Doc: "a limit a class that adapts to the latency it sees"},
 			}},
-			{Name: "cache", Doc: "answers without the database what cannot be out of date", Impls: []assembly.Impl{
-				{Name: "off", Doc: "nothing is kept"},
-				{Name: "terminal", Doc: "orders that are filled or cancelled, which never change again"},
-			}},
 		},
 		Settings: assembly.Settings[gateway.Config](),
 		Ladder: []assembly.Step{

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // variants are all that the suites run on.
 func variants() []assembly.Variant {
 	all := Assembly().Variants()
-	for _, set := range []string{"filter=true", "web=nethttp", "driver=sql"} { // ends of the ladder that tuned can do without
+	for _, set := range []string{"web=nethttp", "driver=sql"} { // ends of the ladder that tuned can do without
 		name, value, _ := strings.Cut(set, "=")
 		all = append(all, assembly.Variant{Label: assembly.Tuned + "," + set, Assembly: assembly.Tuned, Set: map[string]string{name: value}})
 	}

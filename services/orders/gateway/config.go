@@ -21,7 +21,6 @@ type Config struct {
 	JSON      string `seam:"json"`
 	Tokens    string `seam:"tokens"`
 	Admission string `seam:"admission"`
-	Cache     string `seam:"cache"`
 
 	Loops          int           `set:"loops" default:"0" min:"0" max:"256" tune:"true" doc:"event loops (web=loop); 0: one for every two cores"`
 	MaxConnections int           `set:"max_connections" default:"65536" min:"1" max:"16777216" doc:"concurrent clients (web=fasthttp); above it 503"`
@@ -38,9 +37,6 @@ type Config struct {
 	KeysReload time.Duration `set:"keys_reload" default:"2s" min:"10ms" max:"1h" doc:"interval of checks of the file of keys"`
 	TokensKept int           `set:"tokens_kept" default:"100000" min:"1" max:"16777216" tune:"true" doc:"tokens that are remembered (tokens=digest)"`
 
-	CacheSize      int           `set:"cache_size" default:"100000" min:"1" max:"16777216" tune:"true" doc:"orders that are kept (cache)"`
-	Filter         bool          `set:"filter" default:"false" doc:"404 without the database for uids that certainly do not exist, by a Bloom filter"`
-	FilterEvery    time.Duration `set:"filter_every" default:"1m" min:"1s" max:"1h" doc:"interval at which the filter adds new uids"`
 	LastKnown      int           `set:"last_known" default:"0" min:"0" max:"16777216" doc:"answers kept for callers that allow stale ones (Cache-Control: max-stale) while the database does not answer"`
 	AuditRetention time.Duration `set:"audit_retention" default:"0s" min:"0s" max:"876000h" doc:"time that audit records are kept, in whole months; 0: for ever"`
 
@@ -69,8 +65,6 @@ func (c Config) Check() error {
 		return fmt.Errorf("--owner-dsn is given %d times and --dsn %d times; give both for each database, in the same order", len(c.Owners), len(c.DSNs))
 	case sharded && c.Replica != "":
 		return errors.New("--replica can only stand beside a single --dsn, not beside several shards")
-	case sharded && c.Filter:
-		return errors.New("filter=true knows the uids of one database; leave it off with several shards")
 	}
 	return nil
 }
@@ -85,5 +79,5 @@ func (c Config) store() store.Options {
 // Begins reports whether order queries can be begun by a loop (see Beginner): nothing is in their
 // chain that beginning one does not do.
 func (c Config) Begins() bool {
-	return c.Lookup == "batch" && c.Cache == "off" && !c.Filter && c.Replica == "" && c.Admission == "none" && c.Around == nil && c.Tracer == nil
+	return c.Lookup == "batch" && c.Replica == "" && c.Admission == "none" && c.Around == nil && c.Tracer == nil
 }
