@@ -33,11 +33,6 @@ func Assembly() assembly.Parts {
 				{Name: "none", Doc: "verifies every signature"},
 				{Name: "digest", Doc: "by the SHA-256 of the whole token; times, audience and issuer are checked each time"},
 			}},
-			{Name: "admission", Doc: "keeps each class of requests (reads, lists, writes) within bounds", Impls: []assembly.Impl{
-				{Name: "none", Doc: "max_inflight alone"},
-				{Name: "fixed", Doc: "a weighted semaphore a class"},
-				{Name: "aimd", Doc: "a limit a class that adapts to the latency it sees"},
-			}},
 		},
 		Settings: assembly.Settings[gateway.Config](),
 		Ladder: []assembly.Step{

@@ -57,8 +57,8 @@ func TestBeginner(t *testing.T) {
 	}
 	for name, change := range map[string]func(*gateway.Config){
 		"lookup":  func(c *gateway.Config) { c.Lookup = "single" },
-		"replica": func(c *gateway.Config) { c.Replica = "postgres://x" }, "admission": func(c *gateway.Config) { c.Admission = "fixed" },
-		"around": func(c *gateway.Config) { c.Around = func(h web.Handler) web.Handler { return h } },
+		"replica": func(c *gateway.Config) { c.Replica = "postgres://x" },
+		"around":  func(c *gateway.Config) { c.Around = func(h web.Handler) web.Handler { return h } },
 	} {
 		other := c
 		if change(&other); other.Begins() {

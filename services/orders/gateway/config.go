@@ -17,20 +17,14 @@ import (
 type Config struct {
 	store.Options
 
-	Web       string `seam:"web"`
-	JSON      string `seam:"json"`
-	Tokens    string `seam:"tokens"`
-	Admission string `seam:"admission"`
+	Web    string `seam:"web"`
+	JSON   string `seam:"json"`
+	Tokens string `seam:"tokens"`
 
-	Loops          int           `set:"loops" default:"0" min:"0" max:"256" tune:"true" doc:"event loops (web=loop); 0: one for every two cores"`
-	MaxConnections int           `set:"max_connections" default:"65536" min:"1" max:"16777216" doc:"concurrent clients (web=fasthttp); above it 503"`
-	MaxInFlight    int           `set:"max_inflight" default:"16384" min:"1" max:"16777216" doc:"requests being answered; above it 503"`
-	MaxWaiting     int           `set:"max_waiting" default:"8192" min:"1" max:"16777216" doc:"order queries that wait for a batch, or requests of a class that wait for admission; above it 503"`
-	AdmitReads     int           `set:"admit_reads" default:"1024" min:"1" max:"1048576" doc:"concurrent order queries (admission)"`
-	AdmitLists     int           `set:"admit_lists" default:"16" min:"1" max:"1048576" doc:"concurrent lists (admission)"`
-	AdmitWrites    int           `set:"admit_writes" default:"64" min:"1" max:"1048576" doc:"concurrent submits (admission)"`
-	MaxWait        time.Duration `set:"max_wait" default:"200ms" min:"1ms" max:"1m" doc:"wait of a request for admission; above it 503"`
-	TargetLatency  time.Duration `set:"target_latency" default:"50ms" min:"1ms" max:"1m" doc:"latency above which a class's concurrency limit is reduced (admission=aimd)"`
+	Loops          int `set:"loops" default:"0" min:"0" max:"256" tune:"true" doc:"event loops (web=loop); 0: one for every two cores"`
+	MaxConnections int `set:"max_connections" default:"65536" min:"1" max:"16777216" doc:"concurrent clients (web=fasthttp); above it 503"`
+	MaxInFlight    int `set:"max_inflight" default:"16384" min:"1" max:"16777216" doc:"requests being answered; above it 503"`
+	MaxWaiting     int `set:"max_waiting" default:"8192" min:"1" max:"16777216" doc:"order queries that wait for a batch; above it 503"`
 
 	Foreign    string        `set:"foreign" values:"404,403" doc:"status for another account's order; 403 reveals that it exists"`
 	Leeway     time.Duration `set:"leeway" default:"0s" min:"0s" max:"1m" doc:"permitted difference of clocks when tokens are checked"`
@@ -50,7 +44,7 @@ type Config struct {
 
 	Encoder encode.Encoder // of answers in JSON, instead of the seam's; nil: the seam's
 
-	// Around is put around each route's handler, inside authentication and admission. It may answer in
+	// Around is put around each route's handler, inside authentication. It may answer in
 	// another goroutine. Nil: nothing is.
 	Around func(web.Handler) web.Handler
 }
@@ -79,5 +73,5 @@ func (c Config) store() store.Options {
 // Begins reports whether order queries can be begun by a loop (see Beginner): nothing is in their
 // chain that beginning one does not do.
 func (c Config) Begins() bool {
-	return c.Lookup == "batch" && c.Replica == "" && c.Admission == "none" && c.Around == nil && c.Tracer == nil
+	return c.Lookup == "batch" && c.Replica == "" && c.Around == nil && c.Tracer == nil
 }

@@ -1,5 +1,5 @@
 // Package gateway answers requests for orders. A request goes through its route's chain (chain.go:
-// measured, authenticated, admitted) to a handler (gateway.go, submit.go), and from there through a
+// measured, authenticated) to a handler (gateway.go, submit.go), and from there through a
 // breaker to the store. What is built how is a Config of names.
 //
 // It knows no server, no flag and no data folder. A Gateway owns its store; Close ends it and
@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"dyno/parts/daemon"
-	"dyno/parts/limiter"
 	"dyno/parts/refusal"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/cache"
@@ -41,7 +40,6 @@ type Gateway struct {
 	known    *cache.LastKnown
 	breaker  *breaker
 	counters *counters
-	limiters [classes]limiter.Limiter // nil: admission=none
 	latency  *latencies
 	routes   map[string]*route
 }
@@ -92,7 +90,8 @@ func (g *Gateway) open(ctx context.Context) (err error) {
 	if c.LastKnown > 0 {
 		g.known = cache.NewLastKnown(c.LastKnown)
 	}
-	return g.openRoutes()
+	g.openRoutes()
+	return nil
 }
 
 // Close releases everything; no request may be in progress.
