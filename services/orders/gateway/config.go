@@ -34,9 +34,6 @@ type Config struct {
 	LastKnown      int           `set:"last_known" default:"0" min:"0" max:"16777216" doc:"answers kept for callers that allow stale ones (Cache-Control: max-stale) while the database does not answer"`
 	AuditRetention time.Duration `set:"audit_retention" default:"0s" min:"0s" max:"876000h" doc:"time that audit records are kept, in whole months; 0: for ever"`
 
-	GOGC        int   `set:"gogc" default:"0" min:"0" max:"10000" doc:"GOGC, in percent; 0 keeps the environment's value"`
-	MemoryLimit int64 `set:"memory_limit" default:"0" min:"0" max:"1024TiB" doc:"GOMEMLIMIT, in bytes; 0 keeps the environment's value"`
-
 	Keys             string // JWKS file
 	Audience, Issuer string // that tokens must be for and from; "": any
 
