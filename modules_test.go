@@ -86,9 +86,8 @@ var modules = map[string]map[string]string{
 	"services/orders": {
 		"github.com/spf13/pflag":                  "flags of the settings",
 		"github.com/HdrHistogram/hdrhistogram-go": "latencies of both versions of a release",
-		"github.com/bits-and-blooms/bloom/v3":     "the assembly of a cache that filters unknown orders",
 		"github.com/go-jose/go-jose/v4":           "tokens",
-		"github.com/go-json-experiment/json":      "the assembly json=v2",
+		"github.com/go-json-experiment/json":      "messages are read strictly",
 		"github.com/jackc/pgx/v5":                 "PostgreSQL",
 		"github.com/klauspost/compress":           "zstd of answers",
 		"github.com/maypok86/otter/v2":            "bounded caches of tokens and answers",

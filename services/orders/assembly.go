@@ -27,25 +27,11 @@ func Assembly() assembly.Parts {
 			}},
 			{Name: "json", Doc: "writes answers", Impls: []assembly.Impl{
 				{Name: "std", Doc: "encoding/json"},
-				{Name: "v2", Doc: "json/v2"},
 				{Name: "append", Doc: "appends to a buffer by hand"},
 			}},
 			{Name: "tokens", Doc: "remembers tokens whose signature was good", Impls: []assembly.Impl{
 				{Name: "none", Doc: "verifies every signature"},
 				{Name: "digest", Doc: "by the SHA-256 of the whole token; times, audience and issuer are checked each time"},
-			}},
-			{Name: "admission", Doc: "keeps each class of requests (reads, lists, writes) within bounds", Impls: []assembly.Impl{
-				{Name: "none", Doc: "max_inflight alone"},
-				{Name: "fixed", Doc: "a weighted semaphore a class"},
-				{Name: "aimd", Doc: "a limit a class that adapts to the latency it sees"},
-			}},
-			{Name: "chain", Doc: "what is around the handlers", Impls: []assembly.Impl{
-				{Name: "uniform", Doc: "the same for every route: a log line, a deadline of its own"},
-				{Name: "fitted", Doc: "what each route needs: batched reads share deadlines and write no log line"},
-			}},
-			{Name: "cache", Doc: "answers without the database what cannot be out of date", Impls: []assembly.Impl{
-				{Name: "off", Doc: "nothing is kept"},
-				{Name: "terminal", Doc: "orders that are filled or cancelled, which never change again"},
 			}},
 		},
 		Settings: assembly.Settings[gateway.Config](),
@@ -60,8 +46,6 @@ func Assembly() assembly.Parts {
 				Why: "a query's cost is the round trip's and the statement's, not the row's: requests that wait together share one"},
 			{Name: "tokens", Change: map[string]string{"tokens": "digest"},
 				Why: "the same token comes again and again; its signature need be verified once"},
-			{Name: "fitted", Change: map[string]string{"chain": "fitted"},
-				Why: "a timer and a context for each read cost more than what they guard, once reads are batched"},
 			{Name: "loop", Change: map[string]string{"web": "loop"},
 				Why: "what is left of a read is two goroutine switches and a read of an empty socket: a loop that reads all sockets that are ready needs neither"},
 		},

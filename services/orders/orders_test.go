@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // variants are all that the suites run on.
 func variants() []assembly.Variant {
 	all := Assembly().Variants()
-	for _, set := range []string{"filter=true", "web=nethttp", "driver=sql"} { // ends of the ladder that tuned can do without
+	for _, set := range []string{"web=nethttp", "driver=sql"} { // ends of the ladder that tuned can do without
 		name, value, _ := strings.Cut(set, "=")
 		all = append(all, assembly.Variant{Label: assembly.Tuned + "," + set, Assembly: assembly.Tuned, Set: map[string]string{name: value}})
 	}
@@ -56,8 +56,7 @@ func starterBehind(v assembly.Variant, pooler map[string]string) ordertest.Start
 			"--dsn", dsns[0], "--owner-dsn", dsns[1], "--jwt-keys", e.Keys, "--jwt-audience", e.Audience, "--jwt-issuer", e.Issuer, "--read-timeout", e.Client.String(), "--drain-timeout", e.Drain.String(),
 			"--allow-origin", e.AllowOrigin, "--assembly", v.Assembly}
 		set := map[string]string{"foreign": e.Foreign, "leeway": e.Leeway.String(), "keys_reload": e.Reload.String(), "timeout": e.Timeout.String(), "last_known": "1000",
-			"max_wait": e.Timeout.String(),                               // on a busy machine, too, a request is admitted
-			"reads":    "4", "lists": "2", "writes": "2", "batches": "2"} // many run concurrently
+			"reads": "4", "lists": "2", "writes": "2", "batches": "2"} // many run concurrently
 		maps.Copy(set, v.Set)
 		for _, name := range slices.Sorted(maps.Keys(set)) {
 			args = append(args, "--set", name+"="+set[name])

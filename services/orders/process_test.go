@@ -119,8 +119,7 @@ func TestUsage(t *testing.T) {
 	for args, says := range map[string]string{
 		"--dsn=":                                "--dsn is empty",
 		"--dsn=a --dsn=b --replica=c":           "--replica can only stand beside a single --dsn",
-		"--set cache=live":                      "there are off, terminal",
-		"--dsn=a --dsn=b --set filter=true":     "filter=true knows the uids of one database",
+		"--set cache=terminal":                  `unknown seam or setting "cache"`,
 		"--dsn=a --jwt-keys=/nowhere/jwks.json": "--jwt-keys",
 		"--dsn=postgres://%zz":                  "postgres://",
 		"--jwt-keys=process_test.go --dsn=postgres://127.0.0.1:1/x": "process_test.go",

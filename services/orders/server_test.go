@@ -56,10 +56,9 @@ func TestBeginner(t *testing.T) {
 		t.Error("tuned begins no queries")
 	}
 	for name, change := range map[string]func(*gateway.Config){
-		"lookup": func(c *gateway.Config) { c.Lookup = "single" }, "chain": func(c *gateway.Config) { c.Chain = "uniform" },
-		"cache": func(c *gateway.Config) { c.Cache = "terminal" }, "filter": func(c *gateway.Config) { c.Filter = true },
-		"replica": func(c *gateway.Config) { c.Replica = "postgres://x" }, "admission": func(c *gateway.Config) { c.Admission = "fixed" },
-		"around": func(c *gateway.Config) { c.Around = func(h web.Handler) web.Handler { return h } },
+		"lookup":  func(c *gateway.Config) { c.Lookup = "single" },
+		"replica": func(c *gateway.Config) { c.Replica = "postgres://x" },
+		"around":  func(c *gateway.Config) { c.Around = func(h web.Handler) web.Handler { return h } },
 	} {
 		other := c
 		if change(&other); other.Begins() {

@@ -21,7 +21,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 
 	"dyno/parts/assembly"
 	"dyno/parts/daemon"
@@ -93,12 +92,6 @@ func (f *flags) declare(set *pflag.FlagSet) {
 
 func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, error) {
 	c := FromChoice(env.Choice)
-	if c.GOGC > 0 {
-		debug.SetGCPercent(c.GOGC)
-	}
-	if c.MemoryLimit > 0 {
-		debug.SetMemoryLimit(c.MemoryLimit)
-	}
 	c.DSNs, c.Owners, c.Replica, c.Audience, c.Issuer, c.Log = f.dsns, f.owners, f.replica, f.audience, f.issuer, env.Log
 	f.change(&c)
 	if err := c.Check(); err != nil { // before anything is started

@@ -7,8 +7,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"dyno/parts/daemon"
+	"dyno/services/orders/encode"
+	"dyno/services/orders/order"
 	"dyno/services/orders/web"
 
 	"github.com/spf13/pflag"
@@ -30,7 +33,9 @@ func ok(_ context.Context, req *web.Request, resp *web.Response) {
 
 // Each request gets its own answer, whichever worker gives it, and is counted.
 func TestAround(t *testing.T) {
-	for _, c := range []claims{{dispatch: "direct", counting: "packed"}, {dispatch: "channel", counting: "padded", workers: 3}, {dispatch: "ring", counting: "none"}} {
+	for _, c := range []claims{{dispatch: "direct", counting: "packed", json: "seam", admission: admission{kind: "none"}},
+		{dispatch: "channel", counting: "padded", json: "seam", workers: 3, admission: admission{kind: "fixed", most: 8, maxWait: time.Minute, target: time.Minute}},
+		{dispatch: "ring", counting: "none", json: "v2", admission: admission{kind: "aimd", most: 80, maxWait: time.Minute, target: time.Minute}}} {
 		if err := c.open(); err != nil {
 			t.Fatal(err)
 		}
@@ -95,16 +100,55 @@ func TestPoolIsBounded(t *testing.T) {
 	}
 }
 
+// What is above a limit is refused when it has waited, and what was refused or answered has given
+// its place back.
+func TestAdmission(t *testing.T) {
+	for _, kind := range []string{"fixed", "aimd"} {
+		var inner *web.Response
+		var h web.Handler
+		h = admitted(limiters[kind](admission{most: 1, maxWait: time.Millisecond, target: time.Minute}), web.HandlerFunc(func(ctx context.Context, req *web.Request, resp *web.Response) {
+			if req.Query == "outer" {
+				inner = serve(h, &web.Request{Query: "inner"})
+			}
+			ok(ctx, req, resp)
+		}))
+		for range 3 {
+			if outer := serve(h, &web.Request{Query: "outer"}); outer.Status != 200 || inner.Status != http.StatusServiceUnavailable {
+				t.Errorf("%s: %d, and inside %d", kind, outer.Status, inner.Status)
+			}
+		}
+	}
+}
+
+// json/v2 writes the bytes that ordersd's own encoders do.
+func TestV2(t *testing.T) {
+	std, err := encode.JSON("std")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := order.Order{UID: 1, Account: "A1", Symbol: "<\u2028\xff\x00é😀>", Side: order.Buy, Status: order.New, Price: 101_25000000, Version: 1, UpdatedAt: time.Unix(1_800_000_000, 0)}
+	answers := func(e encode.Encoder) string {
+		b := e.Order(nil, &one, one.UpdatedAt)
+		b = e.Page(b, &order.Page{Orders: []order.Order{one, one}}, "")
+		b = e.Receipt(b, &order.Receipt{Order: one, Duplicate: true}, "a\"b")
+		return string(e.Error(b, one.Symbol, "")) + e.ContentType()
+	}
+	if got, want := answers(encoders["v2"]), answers(std); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
 // Wrong flags are named before anything starts.
 func TestFlags(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--dispatch=rnig": `did you mean "ring"?`, "--counters=padde": `did you mean "padded"?`, "--workers=-1": "--workers is -1",
+		"--json=v3": "there are seam, v2", "--admission=fixde": `did you mean "fixed"?`, "--admission=fixed --admit=0": "--admit is 0",
 	} {
 		var c claims
 		s := c.service()
 		set := pflag.NewFlagSet("claims", pflag.ContinueOnError)
 		s.Flags(set)
-		if err := set.Parse([]string{flag}); err != nil {
+		if err := set.Parse(strings.Fields(flag)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Start(t.Context(), &daemon.Env{}); err == nil || !strings.Contains(err.Error(), want) {

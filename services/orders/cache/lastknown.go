@@ -1,3 +1,8 @@
+// Package cache keeps answers in memory for the time when the database does not answer. They may be
+// outdated, so each has the time of its reading.
+//
+// It is not for pages of orders, nor for access control: the caller checks that on the results. It
+// starts no goroutines.
 package cache
 
 import (
@@ -20,7 +25,12 @@ type reading struct {
 }
 
 // NewLastKnown returns a store for about size orders of some 300 bytes each.
-func NewLastKnown(size int) *LastKnown { return &LastKnown{orders: bounded[reading](size)} }
+func NewLastKnown(size int) *LastKnown {
+	return &LastKnown{orders: otter.Must(&otter.Options[int64, reading]{
+		MaximumSize: max(size, 1),
+		Executor:    func(do func()) { do() }, // without a goroutine of its own
+	})}
+}
 
 // Put stores an order from a read that began at a time. Of several readings the one that began last
 // is kept, in any order of arrival; of two with the same time, the higher version.

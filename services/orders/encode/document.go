@@ -6,15 +6,13 @@ import (
 	"time"
 	"unicode/utf8"
 
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/vmihailenco/msgpack/v5"
 
 	"dyno/services/orders/order"
 )
 
-// The structure of answers. Of the two options that omit a member, both JSON packages support the
-// second, and msgpack's the first.
+// The structure of answers. Of the two options that omit a member, encoding/json and json/v2
+// (Documents) both support the second, and msgpack's the first.
 
 type orderDocument struct {
 	UID        int64  `json:"uid"`
@@ -117,12 +115,6 @@ func appendStd(dst []byte, document any) []byte {
 	e.SetEscapeHTML(false)
 	_ = e.Encode(document)
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
-func appendV2(dst []byte, document any) []byte {
-	b := bytes.NewBuffer(dst)
-	_ = jsonv2.MarshalWrite(b, document, jsontext.EscapeForJS(true)) // U+2028 and U+2029, as encoding/json does
-	return b.Bytes()
 }
 
 func appendMsgpack(dst []byte, document any) []byte {

@@ -1,7 +1,7 @@
 // Package encode encodes the gateway's answers (orders, pages, receipts and errors) as JSON or
 // msgpack, compresses them with zstd, and negotiates the format with the client's Accept headers.
 //
-// The three JSON encoders write the same bytes: their costs can be compared, and clients see no
+// The JSON encoders write the same bytes: their costs can be compared, and clients see no
 // difference. A market order and a payment have the price "0".
 //
 // It is not for parsing requests, and sets no headers. It starts no goroutines; every Encoder is
@@ -34,15 +34,20 @@ type Encoder interface {
 }
 
 var jsons = map[string]Encoder{
-	"std":    documents{"application/json", appendStd},
-	"v2":     documents{"application/json", appendV2},
+	"std":    Documents(appendStd),
 	"append": appender{},
 }
 
-// JSON returns an encoder by name: "std" (encoding/json), "v2" (its successor), or "append" (no
-// reflection, no allocation).
+// JSON returns an encoder by name: "std" (encoding/json) or "append" (no reflection, no
+// allocation).
 func JSON(impl string) (Encoder, error) {
 	return refusal.Pick("JSON encoder", jsons, impl)
+}
+
+// Documents returns an encoder of JSON over a library. It is given structs of valid strings,
+// integers and booleans.
+func Documents(library func(dst []byte, document any) []byte) Encoder {
+	return documents{"application/json", library}
 }
 
 // Msgpack returns the msgpack encoder: members as in JSON, numbers in the shortest form.

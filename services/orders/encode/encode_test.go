@@ -69,7 +69,7 @@ func TestJSON(t *testing.T) {
 func one() *order.Order { o := acme; return &o }
 
 func TestJSONUnknown(t *testing.T) {
-	if e, err := JSON("v3"); e != nil || err == nil || !strings.Contains(err.Error(), "append, std, v2") {
+	if e, err := JSON("v3"); e != nil || err == nil || !strings.Contains(err.Error(), "append, std") {
 		t.Errorf("%v %v", e, err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"dyno/parts/batcher"
-	"dyno/parts/limiter"
 	"dyno/parts/refusal"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/encode"
@@ -77,7 +76,7 @@ func (g *Gateway) explain(resp *web.Response, err error) (status int, field, tex
 		return http.StatusNotFound, "", "there is no such order"
 	case errors.Is(err, order.ErrConflict):
 		return http.StatusConflict, "client_order_id", "the account has used this client order id for another order; choose a new one"
-	case errors.Is(err, limiter.ErrFull), errors.Is(err, limiter.ErrTimeout), errors.Is(err, batcher.ErrFull), errors.Is(err, order.ErrBusy):
+	case errors.Is(err, batcher.ErrFull), errors.Is(err, order.ErrBusy):
 		resp.RetryAfter = retryAfter
 		return http.StatusServiceUnavailable, "", "too many requests wait here; try again later"
 	case unavailable(err):

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"dyno/parts/refusal"
 	"dyno/services/orders/web"
 )
 
@@ -23,24 +22,20 @@ func chain(h web.Handler, around ...middleware) web.Handler {
 	return h
 }
 
-// Classes of requests; each has connections and an admission of its own, so that none starves
-// another.
+// Classes of requests; each has connections of its own, so that none starves another.
 const (
 	classRead = iota
 	classList
 	classWrite
 	classes
-	classFree = -1 // asks the database nothing and needs no admission
+	classFree = -1 // asks the database nothing
 )
 
 var classNames = [classes]string{"reads", "lists", "writes"}
 
 // openRoutes builds each route's chain.
-func (g *Gateway) openRoutes() error {
+func (g *Gateway) openRoutes() {
 	c := g.config
-	if c.Chain != "fitted" && c.Chain != "uniform" {
-		return refusal.Unknown("chain", c.Chain, "fitted", "uniform")
-	}
 	g.routes = map[string]*route{}
 	for _, r := range []struct {
 		path, method string
@@ -52,20 +47,15 @@ func (g *Gateway) openRoutes() error {
 		{"/api/v1/submit", http.MethodPost, classWrite, g.submit},
 		{"/api/v1/validate", http.MethodPost, classFree, g.validate},
 	} {
-		admit, err := g.openAdmission(r.class)
-		if err != nil {
-			return err
-		}
 		around := []middleware{g.measure(r.path), g.recover, g.logged(r.path), g.deadlineEach}
 		// A batched read goes on when its caller has gone: others share its statement. So it needs no
-		// context of its own.
-		if c.Chain == "fitted" && (r.class == classFree || r.class == classRead && c.Lookup == "batch") {
+		// context of its own, which would cost more than what it guards, as would a log line.
+		if r.class == classFree || r.class == classRead && c.Lookup == "batch" {
 			around = []middleware{g.measure(r.path), g.recover, g.deadlineShared()}
 		}
-		handler := g.answering(r.handler, append(around, g.authenticate, admit)...)
+		handler := g.answering(r.handler, append(around, g.authenticate)...)
 		g.routes[r.path] = &route{path: r.path, method: r.method, handler: handler}
 	}
-	return nil
 }
 
 // answering puts middlewares around a handler and, inside them, Config.Around, which may have

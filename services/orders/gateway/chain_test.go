@@ -117,35 +117,3 @@ func TestDeadlines(t *testing.T) {
 		}
 	}
 }
-
-func TestAdmission(t *testing.T) {
-	for _, admission := range []string{"none", "fixed", "aimd"} {
-		g := bare(t, Config{Admission: admission, AdmitReads: 1, MaxWaiting: 1, MaxWait: time.Millisecond, TargetLatency: time.Second})
-		admit, err := g.openAdmission(classRead)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var inner *web.Response
-		var h web.Handler
-		h = chain(web.HandlerFunc(func(ctx context.Context, req *web.Request, resp *web.Response) {
-			if req.Query == "outer" {
-				inner = serve(h, &web.Request{Query: "inner"})
-			}
-			ok(ctx, req, resp)
-		}), admit)
-		want := http.StatusServiceUnavailable
-		if admission == "none" {
-			want = http.StatusOK
-		}
-		for range 3 { // what was refused or answered has given its place back
-			if outer := serve(h, &web.Request{Query: "outer"}); outer.Status != 200 || inner.Status != want {
-				t.Errorf("%s: %d, and inside %d, want %d", admission, outer.Status, inner.Status, want)
-			}
-		}
-	}
-	for query, want := range map[string]int{"": 1, "limit=1": 1, "limit=51": 2, "limit=500": 10, "limit=x": 1} {
-		if got := listWeight(&web.Request{Query: query, Account: "A1"}); got != want {
-			t.Errorf("%s weighs %d, want %d", query, got, want)
-		}
-	}
-}

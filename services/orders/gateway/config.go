@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"dyno/services/orders/encode"
 	"dyno/services/orders/store"
 	"dyno/services/orders/web"
 
@@ -16,43 +17,31 @@ import (
 type Config struct {
 	store.Options
 
-	Web       string `seam:"web"`
-	JSON      string `seam:"json"`
-	Tokens    string `seam:"tokens"`
-	Admission string `seam:"admission"`
-	Chain     string `seam:"chain"`
-	Cache     string `seam:"cache"`
+	Web    string `seam:"web"`
+	JSON   string `seam:"json"`
+	Tokens string `seam:"tokens"`
 
-	Loops          int           `set:"loops" default:"0" min:"0" max:"256" tune:"true" doc:"event loops (web=loop); 0: one for every two cores"`
-	MaxConnections int           `set:"max_connections" default:"65536" min:"1" max:"16777216" doc:"concurrent clients (web=fasthttp); above it 503"`
-	MaxInFlight    int           `set:"max_inflight" default:"16384" min:"1" max:"16777216" doc:"requests being answered; above it 503"`
-	MaxWaiting     int           `set:"max_waiting" default:"8192" min:"1" max:"16777216" doc:"order queries that wait for a batch, or requests of a class that wait for admission; above it 503"`
-	AdmitReads     int           `set:"admit_reads" default:"1024" min:"1" max:"1048576" doc:"concurrent order queries (admission)"`
-	AdmitLists     int           `set:"admit_lists" default:"16" min:"1" max:"1048576" doc:"concurrent lists (admission)"`
-	AdmitWrites    int           `set:"admit_writes" default:"64" min:"1" max:"1048576" doc:"concurrent submits (admission)"`
-	MaxWait        time.Duration `set:"max_wait" default:"200ms" min:"1ms" max:"1m" doc:"wait of a request for admission; above it 503"`
-	TargetLatency  time.Duration `set:"target_latency" default:"50ms" min:"1ms" max:"1m" doc:"latency above which a class's concurrency limit is reduced (admission=aimd)"`
+	Loops          int `set:"loops" default:"0" min:"0" max:"256" tune:"true" doc:"event loops (web=loop); 0: one for every two cores"`
+	MaxConnections int `set:"max_connections" default:"65536" min:"1" max:"16777216" doc:"concurrent clients (web=fasthttp); above it 503"`
+	MaxInFlight    int `set:"max_inflight" default:"16384" min:"1" max:"16777216" doc:"requests being answered; above it 503"`
+	MaxWaiting     int `set:"max_waiting" default:"8192" min:"1" max:"16777216" doc:"order queries that wait for a batch; above it 503"`
 
 	Foreign    string        `set:"foreign" values:"404,403" doc:"status for another account's order; 403 reveals that it exists"`
 	Leeway     time.Duration `set:"leeway" default:"0s" min:"0s" max:"1m" doc:"permitted difference of clocks when tokens are checked"`
 	KeysReload time.Duration `set:"keys_reload" default:"2s" min:"10ms" max:"1h" doc:"interval of checks of the file of keys"`
 	TokensKept int           `set:"tokens_kept" default:"100000" min:"1" max:"16777216" tune:"true" doc:"tokens that are remembered (tokens=digest)"`
 
-	CacheSize      int           `set:"cache_size" default:"100000" min:"1" max:"16777216" tune:"true" doc:"orders that are kept (cache)"`
-	Filter         bool          `set:"filter" default:"false" doc:"404 without the database for uids that certainly do not exist, by a Bloom filter"`
-	FilterEvery    time.Duration `set:"filter_every" default:"1m" min:"1s" max:"1h" doc:"interval at which the filter adds new uids"`
 	LastKnown      int           `set:"last_known" default:"0" min:"0" max:"16777216" doc:"answers kept for callers that allow stale ones (Cache-Control: max-stale) while the database does not answer"`
 	AuditRetention time.Duration `set:"audit_retention" default:"0s" min:"0s" max:"876000h" doc:"time that audit records are kept, in whole months; 0: for ever"`
-
-	GOGC        int   `set:"gogc" default:"0" min:"0" max:"10000" doc:"GOGC, in percent; 0 keeps the environment's value"`
-	MemoryLimit int64 `set:"memory_limit" default:"0" min:"0" max:"1024TiB" doc:"GOMEMLIMIT, in bytes; 0 keeps the environment's value"`
 
 	Keys             string // JWKS file
 	Audience, Issuer string // that tokens must be for and from; "": any
 
 	Tracer trace.Tracer // nil: none
 
-	// Around is put around each route's handler, inside authentication and admission. It may answer in
+	Encoder encode.Encoder // of answers in JSON, instead of the seam's; nil: the seam's
+
+	// Around is put around each route's handler, inside authentication. It may answer in
 	// another goroutine. Nil: nothing is.
 	Around func(web.Handler) web.Handler
 }
@@ -67,8 +56,6 @@ func (c Config) Check() error {
 		return fmt.Errorf("--owner-dsn is given %d times and --dsn %d times; give both for each database, in the same order", len(c.Owners), len(c.DSNs))
 	case sharded && c.Replica != "":
 		return errors.New("--replica can only stand beside a single --dsn, not beside several shards")
-	case sharded && c.Filter:
-		return errors.New("filter=true knows the uids of one database; leave it off with several shards")
 	}
 	return nil
 }
@@ -83,5 +70,5 @@ func (c Config) store() store.Options {
 // Begins reports whether order queries can be begun by a loop (see Beginner): nothing is in their
 // chain that beginning one does not do.
 func (c Config) Begins() bool {
-	return c.Lookup == "batch" && c.Chain == "fitted" && c.Cache == "off" && !c.Filter && c.Replica == "" && c.Admission == "none" && c.Around == nil && c.Tracer == nil
+	return c.Lookup == "batch" && c.Replica == "" && c.Around == nil && c.Tracer == nil
 }

@@ -1,9 +1,9 @@
 // Package gateway answers requests for orders. A request goes through its route's chain (chain.go:
-// measured, authenticated, admitted) to a handler (gateway.go, submit.go), and from there through
-// the caches, if any, and a breaker to the store. What is built how is a Config of names.
+// measured, authenticated) to a handler (gateway.go, submit.go), and from there through a
+// breaker to the store. What is built how is a Config of names.
 //
-// It knows no server, no flag and no data folder. A Gateway owns its store and its caches; Close
-// ends them and waits.
+// It knows no server, no flag and no data folder. A Gateway owns its store; Close ends it and
+// waits.
 package gateway
 
 import (
@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"dyno/parts/daemon"
-	"dyno/parts/limiter"
 	"dyno/parts/refusal"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/cache"
@@ -37,12 +36,10 @@ type Gateway struct {
 	verifier *auth.Verifier
 	json     encode.Encoder
 	msgpack  encode.Encoder
-	orders   cache.Source // the chain of caches, which ends at the store
-	closers  []func()     // of the caches, the last first
+	closers  []func() // the last first
 	known    *cache.LastKnown
 	breaker  *breaker
 	counters *counters
-	limiters [classes]limiter.Limiter // nil: admission=none
 	latency  *latencies
 	routes   map[string]*route
 }
@@ -72,6 +69,9 @@ func (g *Gateway) open(ctx context.Context) (err error) {
 	if g.json, err = encode.JSON(c.JSON); err != nil {
 		return err
 	}
+	if c.Encoder != nil {
+		g.json = c.Encoder
+	}
 	g.verifier, err = auth.Open(auth.Config{File: c.Keys, Audience: c.Audience, Issuer: c.Issuer, Leeway: c.Leeway,
 		Cache: c.Tokens, CacheSize: c.TokensKept, Reload: c.KeysReload, Log: g.log})
 	if err != nil {
@@ -86,35 +86,11 @@ func (g *Gateway) open(ctx context.Context) (err error) {
 		return err
 	}
 	g.closers = append(g.closers, g.store.Close)
-	if err := g.openSources(); err != nil {
-		return err
-	}
-	return g.openRoutes()
-}
-
-// openSources builds what answers order queries, in turn: memory, if any, a breaker, the database.
-func (g *Gateway) openSources() error {
-	c := g.config
 	g.breaker = newBreaker(g.store, len(c.DSNs), g.log)
-	g.orders = g.breaker
-	switch c.Cache {
-	case "off":
-	case "terminal":
-		g.orders = cache.NewTerminal(g.orders, c.CacheSize)
-	default:
-		return refusal.Unknown("cache", c.Cache, "off", "terminal")
-	}
-	if c.Filter {
-		filter, err := cache.NewFilter(g.orders, cache.FilterOptions{DSN: c.DSNs[0], Every: c.FilterEvery, Log: g.log})
-		if err != nil {
-			return err
-		}
-		g.orders = filter
-		g.closers = append(g.closers, filter.Close)
-	}
 	if c.LastKnown > 0 {
 		g.known = cache.NewLastKnown(c.LastKnown)
 	}
+	g.openRoutes()
 	return nil
 }
 
@@ -239,7 +215,7 @@ func (g *Gateway) find(ctx context.Context, q orderQuery) (order.Order, error) {
 	if q.MinVersion > 0 {
 		return g.breaker.OrderAtLeast(ctx, q.UID, q.MinVersion)
 	}
-	return g.orders.Order(ctx, q.UID)
+	return g.breaker.Order(ctx, q.UID)
 }
 
 // orKnown remembers what was read, or finds what was known of the order last when the database does

@@ -84,20 +84,6 @@ func (g *Gateway) metrics() []daemon.Metric {
 	}
 }
 
-// admissionMetrics are of the limits, where there are any.
-func (g *Gateway) admissionMetrics() (out []daemon.Metric) {
-	for class, l := range g.limiters {
-		if l != nil {
-			name := "admission_" + classNames[class]
-			out = append(out,
-				daemon.Metric{Name: name + "_limit", Help: "units that may be in use", Read: func() float64 { return float64(l.Stats().Limit) }},
-				daemon.Metric{Name: name + "_waiting", Help: "requests that wait for their admission", Read: func() float64 { return float64(l.Stats().Waiting) }},
-				daemon.Metric{Name: name + "_refused_total", Help: "requests that were not admitted", Read: func() float64 { return float64(l.Stats().Refused) }})
-		}
-	}
-	return out
-}
-
 // prefix of all that Prometheus scrapes and the agent samples.
 const prefix = "orders_"
 
@@ -109,7 +95,7 @@ func ExposeAll(env *daemon.Env, metrics []daemon.Metric) error {
 
 // Expose gives the lab and Prometheus the gateway's metrics.
 func (g *Gateway) Expose(env *daemon.Env) error {
-	if err := ExposeAll(env, append(g.metrics(), g.admissionMetrics()...)); err != nil {
+	if err := ExposeAll(env, g.metrics()); err != nil {
 		return err
 	}
 	for class := range g.store.Stats().Pools {

@@ -65,9 +65,6 @@ func ParseStatus(text string) (Status, bool) {
 	return Status(max(i, 0)), i > 0
 }
 
-// Terminal reports whether the order never changes again.
-func (s Status) Terminal() bool { return s == Filled || s == Cancelled }
-
 func name(names []string, i int) string {
 	if i <= 0 || i >= len(names) {
 		return "UNKNOWN"

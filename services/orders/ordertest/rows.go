@@ -65,6 +65,5 @@ func (c *Client) Lock(statement string) (release func()) {
 // Blocked counts the program's statements that wait for a lock.
 func (c *Client) Blocked() int {
 	c.T.Helper()
-	return Value[int](c, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-		AND application_name <> 'orders_filter'`)
+	return Value[int](c, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
 }

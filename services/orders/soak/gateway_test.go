@@ -31,7 +31,7 @@ var (
 )
 
 func init() {
-	flag.Var(&set, "set", "a setting or seam of ordersd, such as cache=terminal; repeatable")
+	flag.Var(&set, "set", "a setting or seam of ordersd, such as lookup=single; repeatable")
 }
 
 // settings is the value of a repeatable flag.
@@ -61,8 +61,7 @@ func soaked() []assembly.Variant {
 	case "":
 		return []assembly.Variant{{Label: assembly.Baseline, Assembly: assembly.Baseline}, {Label: assembly.Tuned, Assembly: assembly.Tuned}}
 	case "all":
-		filter := map[string]string{"filter": "true"}
-		return append(orders.Assembly().Variants(), assembly.Variant{Label: "tuned,filter", Assembly: assembly.Tuned, Set: filter})
+		return orders.Assembly().Variants()
 	}
 	return []assembly.Variant{{Label: *chosen, Assembly: *chosen}}
 }

@@ -17,7 +17,6 @@ import (
 // column; the digest is one that no update changes, as a trigger refuses that.
 var rights = []string{
 	"GRANT SELECT ON migrations, meta, orders TO %[1]s",
-	"GRANT SELECT ON SEQUENCE orders_uid_seq TO %[1]s", // for filter=true
 	"GRANT INSERT (account, client_order_id, symbol, side, price, qty, digest), UPDATE (digest) ON orders TO %[1]s",
 	"GRANT INSERT (account, uid, kind, client_order_id, message) ON audit TO %[1]s",
 	"GRANT EXECUTE ON FUNCTION audit_ahead(int) TO %[1]s",
