@@ -90,7 +90,7 @@ func TestOpenAddressNeedsKey(t *testing.T) {
 
 // sockets are the settings with which connections are read and written in different ways.
 var sockets = map[string]map[string]string{
-	"tick": {}, "goroutine": {"read": "goroutine"}, "merged": {"write": "merged"}, "coder": {"socket": "coder"}, "deflated": {"socket": "deflated"},
+	"tick": {}, "goroutine": {"read": "goroutine"}, "merged": {"write": "merged"}, "coder": {"socket": "coder"},
 }
 
 // begin joins with a token of that life, and moves once so that its resume token is the last.

@@ -72,7 +72,6 @@ func Assembly() assembly.Parts {
 			}},
 			{Name: "socket", Doc: "reads and writes WebSocket", Impls: []assembly.Impl{
 				{Name: "coder", Doc: "github.com/coder/websocket: a message in a write"},
-				{Name: "deflated", Doc: "as coder, and compressed (permessage-deflate) for clients that offer it"},
 				{Name: "frames", Doc: "frames of our own: several messages in a write, a small buffer for each connection"},
 			}},
 			{Name: "write", Doc: "gives frames to the kernel", Impls: []assembly.Impl{

@@ -96,11 +96,8 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	s := &server{data: env.Data, queue: match.New(lobby, match.Options{}), beats: heartbeat.New(c.Heartbeat), background: lanes.New(lanes.Config{})}
 	s.parked, s.leaveHangar = context.WithCancel(context.Background())
 	s.sessions = &sessions{lobby: lobby, accept: socket.Frames, open: map[*session]bool{}, owner: s.owner, say: s.say}
-	switch c.Socket {
-	case "coder":
+	if c.Socket == "coder" {
 		s.accept = socket.Coder
-	case "deflated":
-		s.accept = socket.Deflated
 	}
 	if f.key != "" {
 		var err error

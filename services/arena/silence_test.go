@@ -145,7 +145,7 @@ func TestSilence(t *testing.T) {
 		accept socket.Accept
 		read   string
 	}{
-		"frames": {socket.Frames, "goroutine"}, "frames in the tick": {tick, "tick"}, "coder": {socket.Coder, "goroutine"}, "deflated": {socket.Deflated, "goroutine"},
+		"frames": {socket.Frames, "goroutine"}, "frames in the tick": {tick, "tick"}, "coder": {socket.Coder, "goroutine"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
