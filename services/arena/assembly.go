@@ -16,7 +16,6 @@ import (
 type Config struct {
 	room.Config
 	Heartbeat      heartbeat.Config
-	Rooms          string        `seam:"rooms"`
 	Socket         string        `seam:"socket"`
 	Buffers        string        `seam:"buffers"`
 	MaxConnections int           `set:"max_connections" default:"20000" min:"1" max:"1000000" doc:"WebSockets that are open; further ones receive 503"`
@@ -87,10 +86,6 @@ func Assembly() assembly.Parts {
 			{Name: "read", Doc: "reads what players send", Impls: []assembly.Impl{
 				{Name: "goroutine", Doc: "a goroutine for each client, when it comes"},
 				{Name: "tick", Doc: "the room, before its tick, from all clients (with socket=frames, without TLS)"},
-			}},
-			{Name: "rooms", Doc: "takes the ticks of rooms", Impls: []assembly.Impl{
-				{Name: "goroutine", Doc: "a goroutine for each room"},
-				{Name: "pinned", Doc: "a worker for each processor, to which rooms are pinned: that with the fewest receives the next"},
 			}},
 			{Name: "buffers", Doc: "holds messages of clients", Impls: []assembly.Impl{
 				{Name: "fresh", Doc: "memory that the garbage collector takes back"},

@@ -8,8 +8,8 @@
 //
 // It is not for which rooms there are, for sockets, nor for what a message of a client asks: the
 // caller reads those and calls Join, Input, Say and Leave, from any goroutine. The room's goroutine
-// is the caller of Run, or of a worker that rooms are pinned to (Pin); a Client whose connection
-// cannot be written without waiting has a goroutine of its own, which Client.End waits for.
+// is the caller of Run; a Client whose connection cannot be written without waiting has a goroutine
+// of its own, which Client.End waits for.
 package room
 
 import (
