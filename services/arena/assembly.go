@@ -78,11 +78,6 @@ func Assembly() assembly.Parts {
 				{Name: "merged", Doc: "a goroutine for each client, a write for all that waits"},
 				{Name: "direct", Doc: "the room itself, a write for all that waits, which does not wait for the kernel (with socket=frames, without TLS)"},
 			}},
-			{Name: "dispatch", Doc: "takes players' inputs to their room", Impls: []assembly.Impl{
-				{Name: "lock", Doc: "under the room's mutex"},
-				{Name: "channel", Doc: "through a channel to the room's goroutine"},
-				{Name: "inbox", Doc: "into an inbox of each player, which the room empties in its tick"},
-			}},
 			{Name: "read", Doc: "reads what players send", Impls: []assembly.Impl{
 				{Name: "goroutine", Doc: "a goroutine for each client, when it comes"},
 				{Name: "tick", Doc: "the room, before its tick, from all clients (with socket=frames, without TLS)"},
@@ -118,8 +113,6 @@ func Assembly() assembly.Parts {
 				Why: "a tick's events and its state fit in one write"},
 			{Name: "direct", Change: map[string]string{"write": "direct"},
 				Why: "a write that does not wait needs no goroutine to be woken for it"},
-			{Name: "inbox", Change: map[string]string{"dispatch": "inbox"},
-				Why: "inputs need not wait for the room's tick to end"},
 			{Name: "pooled", Change: map[string]string{"buffers": "pooled"},
 				Why: "a player's input is seven objects, 30 times a second"},
 			{Name: "tick", Change: map[string]string{"read": "tick"},

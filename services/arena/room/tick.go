@@ -53,7 +53,6 @@ func (r *Room) Close() {
 func (r *Room) tick() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.takePackets()
 	rec := r.options.Recorder
 	for i := 0; i < len(r.players); i++ {
 		switch p := r.players[i]; {
