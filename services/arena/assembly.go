@@ -17,7 +17,6 @@ type Config struct {
 	room.Config
 	Heartbeat      heartbeat.Config
 	Socket         string        `seam:"socket"`
-	Buffers        string        `seam:"buffers"`
 	MaxConnections int           `set:"max_connections" default:"20000" min:"1" max:"1000000" doc:"WebSockets that are open; further ones receive 503"`
 	GOGC           int           `set:"gogc" default:"0" min:"-1" max:"10000" doc:"garbage collection target (GOGC), in percent; 0: as the environment says; -1: off, with a memory_limit"`
 	MemoryLimit    int64         `set:"memory_limit" default:"0" min:"0" max:"1024TiB" doc:"GOMEMLIMIT, in bytes; 0: as the environment says"`
@@ -82,10 +81,6 @@ func Assembly() assembly.Parts {
 				{Name: "goroutine", Doc: "a goroutine for each client, when it comes"},
 				{Name: "tick", Doc: "the room, before its tick, from all clients (with socket=frames, without TLS)"},
 			}},
-			{Name: "buffers", Doc: "holds messages of clients", Impls: []assembly.Impl{
-				{Name: "fresh", Doc: "memory that the garbage collector takes back"},
-				{Name: "pooled", Doc: "messages that are used again, with their commands"},
-			}},
 			{Name: "beat", Doc: "answers heartbeats over HTTP", Impls: []assembly.Impl{
 				{Name: "std", Doc: "net/http and encoding/json"},
 				{Name: "pooled", Doc: "as std, with memory that is used again, to which the answer is appended"},
@@ -113,8 +108,6 @@ func Assembly() assembly.Parts {
 				Why: "a tick's events and its state fit in one write"},
 			{Name: "direct", Change: map[string]string{"write": "direct"},
 				Why: "a write that does not wait needs no goroutine to be woken for it"},
-			{Name: "pooled", Change: map[string]string{"buffers": "pooled"},
-				Why: "a player's input is seven objects, 30 times a second"},
 			{Name: "tick", Change: map[string]string{"read": "tick"},
 				Why: "an input is due in the next tick: reading it then needs no goroutine, nor its stack"},
 		},
