@@ -1,12 +1,6 @@
 package arena
 
 import (
-	"context"
-	"errors"
-	"runtime"
-	"runtime/debug"
-	"time"
-
 	"dyno/parts/assembly"
 	"dyno/services/arena/heartbeat"
 	"dyno/services/arena/room"
@@ -16,46 +10,12 @@ import (
 type Config struct {
 	room.Config
 	Heartbeat      heartbeat.Config
-	Socket         string        `seam:"socket"`
-	MaxConnections int           `set:"max_connections" default:"20000" min:"1" max:"1000000" doc:"WebSockets that are open; further ones receive 503"`
-	GOGC           int           `set:"gogc" default:"0" min:"-1" max:"10000" doc:"garbage collection target (GOGC), in percent; 0: as the environment says; -1: off, with a memory_limit"`
-	MemoryLimit    int64         `set:"memory_limit" default:"0" min:"0" max:"1024TiB" doc:"GOMEMLIMIT, in bytes; 0: as the environment says"`
-	CollectEvery   time.Duration `set:"collect_every" default:"0s" min:"0s" max:"1h" doc:"time between garbage collections beside those that gogc causes, as between rounds; 0: none"`
+	Socket         string `seam:"socket"`
+	MaxConnections int    `set:"max_connections" default:"20000" min:"1" max:"1000000" doc:"WebSockets that are open; further ones receive 503"`
 }
 
 // FromChoice reads a resolved assembly.
 func FromChoice(c assembly.Choice) Config { return assembly.Bind[Config](c) }
-
-// tune sets the garbage collector.
-func (c Config) tune() error {
-	if c.GOGC < 0 && c.MemoryLimit == 0 {
-		return errors.New("gogc=-1 turns garbage collection off: set memory_limit as well, at which it begins")
-	}
-	if c.GOGC != 0 {
-		debug.SetGCPercent(c.GOGC)
-	}
-	if c.MemoryLimit > 0 {
-		debug.SetMemoryLimit(c.MemoryLimit)
-	}
-	return nil
-}
-
-// collect collects garbage each time that CollectEvery is over, until ctx ends.
-func (c Config) collect(ctx context.Context) {
-	if c.CollectEvery == 0 {
-		return
-	}
-	ticks := time.NewTicker(c.CollectEvery)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-ticks.C:
-			runtime.GC()
-		case <-ctx.Done():
-			return
-		}
-	}
-}
 
 // Assembly is the service's seams, settings and ladder. The first implementation of each seam and
 // the defaults of the settings are those of the plain program.

@@ -88,9 +88,6 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		return daemon.Running{}, daemon.Usage(fmt.Errorf("--listen %v is open to other machines: give --auth-key FILE, so that players need tokens, or listen on 127.0.0.1", env.Listen.Addr()))
 	}
 	c := FromChoice(env.Choice)
-	if err := c.tune(); err != nil {
-		return daemon.Running{}, daemon.Usage(err)
-	}
 	stats := new(room.Stats)
 	lobby := newLobby(c, stats, env.Log)
 	s := &server{data: env.Data, queue: match.New(lobby, match.Options{}), beats: heartbeat.New(c.Heartbeat), background: lanes.New(lanes.Config{})}
@@ -129,7 +126,6 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		s.running.Go(func() { s.keys.Watch(lobby.ending) })
 	}
 	s.running.Go(func() { s.beats.Run(lobby.ending) })
-	s.running.Go(func() { c.collect(lobby.ending) })
 	return running, nil
 }
 
