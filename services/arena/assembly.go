@@ -48,11 +48,6 @@ func Assembly() assembly.Parts {
 				{Name: "workers", Doc: "as hand, by a worker for each processor"},
 				{Name: "loop", Doc: "as hand, in an event loop (Linux, parts/httploop) in place of net/http; behind TLS it is hand"},
 			}},
-			{Name: "registry", Doc: "remembers when players were last heard", Impls: []assembly.Impl{
-				{Name: "map", Doc: "a map under a lock, which heartbeats of known players share"},
-				{Name: "syncmap", Doc: "sync.Map"},
-				{Name: "slots", Doc: "slots by index and generation (parts/slots), with names in sync.Map"},
-			}},
 		},
 		Settings: assembly.Settings[Config](),
 		Ladder: []assembly.Step{

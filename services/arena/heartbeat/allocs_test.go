@@ -37,21 +37,19 @@ var allocsGate = map[string]float64{"std": 22, "pooled": 12, "hand": 0, "workers
 
 func TestAllocs(t *testing.T) {
 	for beat, gate := range allocsGate {
-		for _, registry := range registries {
-			h, e := New(Config{Beat: beat, Registry: registry, MaxPresent: 10}), newExchange()
-			got := testing.AllocsPerRun(1000, func() { e.do(h) })
-			if t.Logf("%s, %s: %v allocations", beat, registry, got); got > gate {
-				t.Errorf("%s, %s: %v allocations, at most %v", beat, registry, got, gate)
-			}
-			h.Close()
+		h, e := New(Config{Beat: beat, MaxPresent: 10}), newExchange()
+		got := testing.AllocsPerRun(1000, func() { e.do(h) })
+		if t.Logf("%s: %v allocations", beat, got); got > gate {
+			t.Errorf("%s: %v allocations, at most %v", beat, got, gate)
 		}
+		h.Close()
 	}
 }
 
 func BenchmarkBeat(b *testing.B) {
 	for _, beat := range []string{"std", "pooled", "hand", "workers"} {
 		b.Run(beat, func(b *testing.B) {
-			h := New(Config{Beat: beat, Registry: "slots", MaxPresent: 10})
+			h := New(Config{Beat: beat, MaxPresent: 10})
 			defer h.Close()
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {

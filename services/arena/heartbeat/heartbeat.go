@@ -1,9 +1,7 @@
 // Package heartbeat answers POST /api/heartbeat {"player_id"} with the server's time, and knows
-// which players were heard within Window. Each seam has the ways in which such an endpoint is said
-// to become fast, so that scenarios/arena-heartbeat.yaml can show which of them do:
-//
-//	beat       what reads and answers a request: std, pooled, hand, workers, loop
-//	registry   when each player was last heard: map, syncmap, slots
+// which players were heard within Window. Its seam beat, which reads and answers a request, has the
+// ways in which such an endpoint is said to become fast, so that scenarios/arena-heartbeat.yaml can
+// show which of them do: std, pooled, hand, workers, loop.
 //
 // It is not for players in a room, whose heartbeat is a Ping on their WebSocket, nor for who a
 // player is: an id is what the request says.
@@ -31,7 +29,6 @@ const (
 // Config is what a Heartbeat is assembled from.
 type Config struct {
 	Beat       string `seam:"beat"`
-	Registry   string `seam:"registry"`
 	MaxPresent int    `set:"max_present" default:"100000" min:"1" max:"10000000" doc:"players whose heartbeats are remembered; those of further ones are answered, and counted only"`
 
 	// Poison overwrites what a pool takes back, so that a test sees whatever still reads it.
@@ -40,7 +37,7 @@ type Config struct {
 
 // Heartbeat answers heartbeats. New makes one.
 type Heartbeat struct {
-	players registry
+	players *presence
 	beyond  atomic.Int64
 	serve   http.HandlerFunc
 	id      func(body []byte) ([]byte, error) // of a request's player
@@ -52,10 +49,9 @@ type Heartbeat struct {
 	ended   chan struct{}
 }
 
-// New makes a Heartbeat, and starts its workers if it has any. An empty name means the first of its
-// seam.
+// New makes a Heartbeat, and starts its workers if it has any. An empty name means the first.
 func New(c Config) *Heartbeat {
-	h := &Heartbeat{players: newRegistry(c.Registry, c.MaxPresent), id: byHand, calls: calls{poison: c.Poison}}
+	h := &Heartbeat{players: newPresence(c.MaxPresent), id: byHand, calls: calls{poison: c.Poison}}
 	h.queue, h.ended = make(chan *call), make(chan struct{})
 	h.serve, h.work = h.pooled, h.exchange
 	switch c.Beat {

@@ -17,10 +17,7 @@ import (
 	"dyno/parts/servicetest"
 )
 
-var (
-	beats      = []string{"std", "pooled", "hand", "workers", "loop"}
-	registries = []string{"map", "syncmap", "slots"}
-)
+var beats = []string{"std", "pooled", "hand", "workers", "loop"}
 
 // serve serves a Heartbeat as arenad does, until the test ends.
 func serve(t testing.TB, c Config) (url string, h *Heartbeat) {
@@ -135,7 +132,7 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	onEach(t, func(t *testing.T, beat string) {
-		url, h := serve(t, Config{Beat: beat, Registry: "slots", MaxPresent: 10, Poison: true})
+		url, h := serve(t, Config{Beat: beat, MaxPresent: 10, Poison: true})
 		c := client(t)
 		for _, r := range requests {
 			h.players.expire(time.Now().UnixMilli() + 1)
@@ -178,33 +175,31 @@ func known(h *Heartbeat, id string) bool {
 func TestPoisonedMemory(t *testing.T) {
 	const players, each = 8, 40
 	onEach(t, func(t *testing.T, beat string) {
-		for _, registry := range registries {
-			url, h := serve(t, Config{Beat: beat, Registry: registry, MaxPresent: 1000, Poison: true})
-			c := client(t)
-			c.Transport.(*http.Transport).MaxIdleConnsPerHost = players
-			var all sync.WaitGroup
-			for p := range players {
-				all.Go(func() {
-					for n := range each {
-						body, status := fmt.Sprintf(`{"player_id":"%d"}`, 1000+p), 200
-						if n%10 == 9 {
-							body, status = `{"player_id":"`, 400
-						}
-						resp, text, err := servicetest.Exchange(c, "POST", url, body, nil)
-						if err != nil || resp.StatusCode != status || !json.Valid(text) {
-							t.Errorf("%s: %v, %q", body, err, text)
-							return
-						}
+		url, h := serve(t, Config{Beat: beat, MaxPresent: 1000, Poison: true})
+		c := client(t)
+		c.Transport.(*http.Transport).MaxIdleConnsPerHost = players
+		var all sync.WaitGroup
+		for p := range players {
+			all.Go(func() {
+				for n := range each {
+					body, status := fmt.Sprintf(`{"player_id":"%d"}`, 1000+p), 200
+					if n%10 == 9 {
+						body, status = `{"player_id":"`, 400
 					}
-				})
-			}
-			all.Wait()
-			for p := range players {
-				h.heard(fmt.Appendf(nil, "%d", 1000+p))
-			}
-			if n := h.Present(); n != players {
-				t.Errorf("%s: %d players, not %d", registry, n, players)
-			}
+					resp, text, err := servicetest.Exchange(c, "POST", url, body, nil)
+					if err != nil || resp.StatusCode != status || !json.Valid(text) {
+						t.Errorf("%s: %v, %q", body, err, text)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		for p := range players {
+			h.heard(fmt.Appendf(nil, "%d", 1000+p))
+		}
+		if n := h.Present(); n != players {
+			t.Errorf("%d players, not %d", n, players)
 		}
 	})
 }

@@ -30,7 +30,7 @@ const callers = 64 // of BenchmarkTransport
 // BenchmarkTransport is a heartbeat over each protocol, from 64 clients that have little cost of
 // their own: they write the same bytes again and again. CPU-ns/op is the CPU time of both sides.
 func BenchmarkTransport(b *testing.B) {
-	config := Config{Beat: "hand", Registry: "slots", MaxPresent: 10}
+	config := Config{Beat: "hand", MaxPresent: 10}
 	secure := func(protocol string) *tls.Config {
 		return &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}}
 	}
@@ -69,7 +69,7 @@ func BenchmarkTransport(b *testing.B) {
 		})
 	}
 	b.Run("http1-loop", func(b *testing.B) {
-		url, _ := serve(b, Config{Beat: "loop", Registry: "slots", MaxPresent: 10})
+		url, _ := serve(b, Config{Beat: "loop", MaxPresent: 10})
 		drive(b, url[len("http://"):len(url)-len("/api/heartbeat")], callers, nil, callHTTP1)
 	})
 }
