@@ -41,13 +41,6 @@ func Assembly() assembly.Parts {
 				{Name: "goroutine", Doc: "a goroutine for each client, when it comes"},
 				{Name: "tick", Doc: "the room, before its tick, from all clients (with socket=frames, without TLS)"},
 			}},
-			{Name: "beat", Doc: "answers heartbeats over HTTP", Impls: []assembly.Impl{
-				{Name: "std", Doc: "net/http and encoding/json"},
-				{Name: "pooled", Doc: "as std, with memory that is used again, to which the answer is appended"},
-				{Name: "hand", Doc: "as pooled, with JSON that is read by hand"},
-				{Name: "workers", Doc: "as hand, by a worker for each processor"},
-				{Name: "loop", Doc: "as hand, in an event loop (Linux, parts/httploop) in place of net/http; behind TLS it is hand"},
-			}},
 		},
 		Settings: assembly.Settings[Config](),
 		Ladder: []assembly.Step{

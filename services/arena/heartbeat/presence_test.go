@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,12 +11,6 @@ import (
 
 	"pgregory.net/rapid"
 )
-
-func record(h *Heartbeat, body string) *httptest.ResponseRecorder {
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("POST", "/api/heartbeat", strings.NewReader(body)))
-	return w
-}
 
 // Presence agrees with a map of times, whatever its places went through.
 func TestRemembers(t *testing.T) {
@@ -49,7 +41,7 @@ func TestRemembers(t *testing.T) {
 				if got := r.heard(buffer, now); got != want {
 					t.Fatalf("%s: %v, not %v", id, got, want)
 				}
-				poison(buffer)
+				clear(buffer)
 				if want {
 					model[id] = now
 				}
@@ -125,6 +117,5 @@ func TestPresence(t *testing.T) {
 		}
 		end()
 		run.Wait()
-		h.Close()
 	})
 }
