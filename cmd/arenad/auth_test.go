@@ -58,22 +58,18 @@ func TestTokens(t *testing.T) {
 	if back := c.Join(&wire.Join{Resume: p.Welcome.Resume}); back.Welcome.EntityId != p.Welcome.EntityId {
 		t.Errorf("resumed as %v", back.Welcome)
 	}
-	for _, beat := range []string{"hand", "loop"} {
-		other := starter(t, assembly.Variant{Assembly: assembly.Tuned, Set: map[string]string{"beat": beat}}, "--auth-key", file)(t)
-		t.Cleanup(other.Stop)
-		for token, want := range map[string]int{"": http.StatusUnauthorized, old: http.StatusUnauthorized, ada: http.StatusOK} {
-			c := &arenatest.Client{T: t, Program: other, Token: token}
-			for request, body := range map[string]string{
-				"POST /v1/rooms": `{"capacity":2,"bots":2}`, "POST /v1/match": `{"name":"eve"}`, "GET /v1/players/ada": "", "POST /api/heartbeat": `{"player_id":"ada"}`,
-			} {
-				method, path, _ := strings.Cut(request, " ")
-				if status := c.Call(method, path, body, nil); status != want && !(want == http.StatusOK && status == http.StatusAccepted) {
-					t.Errorf("beat=%s: %s with the token %.5q: status %d, want %d", beat, request, token, status, want)
-				}
+	for token, want := range map[string]int{"": http.StatusUnauthorized, old: http.StatusUnauthorized, ada: http.StatusOK} {
+		c := &arenatest.Client{T: t, Program: program, Token: token}
+		for request, body := range map[string]string{
+			"POST /v1/rooms": `{"capacity":2,"bots":2}`, "POST /v1/match": `{"name":"eve"}`, "GET /v1/players/ada": "", "POST /api/heartbeat": `{"player_id":"ada"}`,
+		} {
+			method, path, _ := strings.Cut(request, " ")
+			if status := c.Call(method, path, body, nil); status != want && !(want == http.StatusOK && status == http.StatusAccepted) {
+				t.Errorf("%s with the token %.5q: status %d, want %d", request, token, status, want)
 			}
-			if status := c.Call("GET", "/v1/rooms", "", nil); status != http.StatusOK {
-				t.Errorf("the list: status %d", status)
-			}
+		}
+		if status := c.Call("GET", "/v1/rooms", "", nil); status != http.StatusOK {
+			t.Errorf("the list: status %d", status)
 		}
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
@@ -90,7 +86,7 @@ func TestOpenAddressNeedsKey(t *testing.T) {
 
 // sockets are the settings with which connections are read and written in different ways.
 var sockets = map[string]map[string]string{
-	"tick": {}, "goroutine": {"read": "goroutine"}, "merged": {"write": "merged"}, "coder": {"socket": "coder"}, "deflated": {"socket": "deflated"},
+	"tick": {}, "goroutine": {"read": "goroutine"}, "merged": {"write": "merged"}, "coder": {"socket": "coder"},
 }
 
 // begin joins with a token of that life, and moves once so that its resume token is the last.

@@ -9,10 +9,8 @@
 // work), what was missed is dropped and reported, and the schedule starts again. While a machine is
 // suspended, the monotonic clock of Linux and macOS stands still: no tick becomes due in that time.
 //
-// Run has one tick; a Worker runs the ticks of many in one goroutine, each at deadlines of its own.
-//
 // It is not for many timers (services/notify/wheel has those), nor for work that may skip a tick
-// (time.Ticker does). It starts no goroutines: Run and Worker.Run use their caller's.
+// (time.Ticker does). It starts no goroutines: Run uses its caller's.
 package ticker
 
 import (
@@ -44,7 +42,7 @@ func Run(ctx context.Context, o Options, tick func()) error {
 	if err != nil {
 		return err
 	}
-	s := o.begin()
+	s := schedule{o, time.Now().Add(o.Period)}
 	alarm := time.NewTimer(o.Period)
 	defer alarm.Stop()
 	for await(ctx, alarm, s.due) {
@@ -72,8 +70,6 @@ type schedule struct {
 	Options
 	due time.Time
 }
-
-func (o Options) begin() schedule { return schedule{o, time.Now().Add(o.Period)} }
 
 // meet runs a tick that is due.
 func (s *schedule) meet(tick func()) {

@@ -1,12 +1,6 @@
 package arena
 
 import (
-	"context"
-	"errors"
-	"runtime"
-	"runtime/debug"
-	"time"
-
 	"dyno/parts/assembly"
 	"dyno/services/arena/heartbeat"
 	"dyno/services/arena/room"
@@ -16,48 +10,12 @@ import (
 type Config struct {
 	room.Config
 	Heartbeat      heartbeat.Config
-	Rooms          string        `seam:"rooms"`
-	Socket         string        `seam:"socket"`
-	Buffers        string        `seam:"buffers"`
-	MaxConnections int           `set:"max_connections" default:"20000" min:"1" max:"1000000" doc:"WebSockets that are open; further ones receive 503"`
-	GOGC           int           `set:"gogc" default:"0" min:"-1" max:"10000" doc:"garbage collection target (GOGC), in percent; 0: as the environment says; -1: off, with a memory_limit"`
-	MemoryLimit    int64         `set:"memory_limit" default:"0" min:"0" max:"1024TiB" doc:"GOMEMLIMIT, in bytes; 0: as the environment says"`
-	CollectEvery   time.Duration `set:"collect_every" default:"0s" min:"0s" max:"1h" doc:"time between garbage collections beside those that gogc causes, as between rounds; 0: none"`
+	Socket         string `seam:"socket"`
+	MaxConnections int    `set:"max_connections" default:"20000" min:"1" max:"1000000" doc:"WebSockets that are open; further ones receive 503"`
 }
 
 // FromChoice reads a resolved assembly.
 func FromChoice(c assembly.Choice) Config { return assembly.Bind[Config](c) }
-
-// tune sets the garbage collector.
-func (c Config) tune() error {
-	if c.GOGC < 0 && c.MemoryLimit == 0 {
-		return errors.New("gogc=-1 turns garbage collection off: set memory_limit as well, at which it begins")
-	}
-	if c.GOGC != 0 {
-		debug.SetGCPercent(c.GOGC)
-	}
-	if c.MemoryLimit > 0 {
-		debug.SetMemoryLimit(c.MemoryLimit)
-	}
-	return nil
-}
-
-// collect collects garbage each time that CollectEvery is over, until ctx ends.
-func (c Config) collect(ctx context.Context) {
-	if c.CollectEvery == 0 {
-		return
-	}
-	ticks := time.NewTicker(c.CollectEvery)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-ticks.C:
-			runtime.GC()
-		case <-ctx.Done():
-			return
-		}
-	}
-}
 
 // Assembly is the service's seams, settings and ladder. The first implementation of each seam and
 // the defaults of the settings are those of the plain program.
@@ -72,7 +30,6 @@ func Assembly() assembly.Parts {
 			}},
 			{Name: "socket", Doc: "reads and writes WebSocket", Impls: []assembly.Impl{
 				{Name: "coder", Doc: "github.com/coder/websocket: a message in a write"},
-				{Name: "deflated", Doc: "as coder, and compressed (permessage-deflate) for clients that offer it"},
 				{Name: "frames", Doc: "frames of our own: several messages in a write, a small buffer for each connection"},
 			}},
 			{Name: "write", Doc: "gives frames to the kernel", Impls: []assembly.Impl{
@@ -80,34 +37,9 @@ func Assembly() assembly.Parts {
 				{Name: "merged", Doc: "a goroutine for each client, a write for all that waits"},
 				{Name: "direct", Doc: "the room itself, a write for all that waits, which does not wait for the kernel (with socket=frames, without TLS)"},
 			}},
-			{Name: "dispatch", Doc: "takes players' inputs to their room", Impls: []assembly.Impl{
-				{Name: "lock", Doc: "under the room's mutex"},
-				{Name: "channel", Doc: "through a channel to the room's goroutine"},
-				{Name: "inbox", Doc: "into an inbox of each player, which the room empties in its tick"},
-			}},
 			{Name: "read", Doc: "reads what players send", Impls: []assembly.Impl{
 				{Name: "goroutine", Doc: "a goroutine for each client, when it comes"},
 				{Name: "tick", Doc: "the room, before its tick, from all clients (with socket=frames, without TLS)"},
-			}},
-			{Name: "rooms", Doc: "takes the ticks of rooms", Impls: []assembly.Impl{
-				{Name: "goroutine", Doc: "a goroutine for each room"},
-				{Name: "pinned", Doc: "a worker for each processor, to which rooms are pinned: that with the fewest receives the next"},
-			}},
-			{Name: "buffers", Doc: "holds messages of clients", Impls: []assembly.Impl{
-				{Name: "fresh", Doc: "memory that the garbage collector takes back"},
-				{Name: "pooled", Doc: "messages that are used again, with their commands"},
-			}},
-			{Name: "beat", Doc: "answers heartbeats over HTTP", Impls: []assembly.Impl{
-				{Name: "std", Doc: "net/http and encoding/json"},
-				{Name: "pooled", Doc: "as std, with memory that is used again, to which the answer is appended"},
-				{Name: "hand", Doc: "as pooled, with JSON that is read by hand"},
-				{Name: "workers", Doc: "as hand, by a worker for each processor"},
-				{Name: "loop", Doc: "as hand, in an event loop (Linux, parts/httploop) in place of net/http; behind TLS it is hand"},
-			}},
-			{Name: "registry", Doc: "remembers when players were last heard", Impls: []assembly.Impl{
-				{Name: "map", Doc: "a map under a lock, which heartbeats of known players share"},
-				{Name: "syncmap", Doc: "sync.Map"},
-				{Name: "slots", Doc: "slots by index and generation (parts/slots), with names in sync.Map"},
 			}},
 		},
 		Settings: assembly.Settings[Config](),
@@ -124,10 +56,6 @@ func Assembly() assembly.Parts {
 				Why: "a tick's events and its state fit in one write"},
 			{Name: "direct", Change: map[string]string{"write": "direct"},
 				Why: "a write that does not wait needs no goroutine to be woken for it"},
-			{Name: "inbox", Change: map[string]string{"dispatch": "inbox"},
-				Why: "inputs need not wait for the room's tick to end"},
-			{Name: "pooled", Change: map[string]string{"buffers": "pooled"},
-				Why: "a player's input is seven objects, 30 times a second"},
 			{Name: "tick", Change: map[string]string{"read": "tick"},
 				Why: "an input is due in the next tick: reading it then needs no goroutine, nor its stack"},
 		},

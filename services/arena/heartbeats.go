@@ -1,39 +1,37 @@
 package arena
 
 import (
-	"errors"
-	"net"
 	"net/http"
 
 	"dyno/parts/daemon"
-	"dyno/parts/httploop"
 	"dyno/services/arena/heartbeat"
 )
 
-// openFront opens the event loop if the assembly has it, and the listener permits it.
-func (s *server) openFront(c Config, env *daemon.Env) (*heartbeat.Front, error) {
-	switch {
-	case c.Heartbeat.Beat != "loop":
-		return nil, nil
-	case env.Listen != net.Listener(env.Connections):
-		env.Log.Info("net/http reads all requests, as the event loop (beat=loop) does not speak TLS")
-		return nil, nil
-	case env.Tracer != nil: // net/http's handler makes the spans of requests
-		return nil, nil
-	}
-	o := heartbeat.FrontOptions{Listener: env.Connections, Guard: env.Guard, ReadTimeout: env.ReadTimeout, Fail: env.Fail, Log: env.Log}
+// Beats is what an exhibit answers heartbeats with.
+type Beats struct {
+	Env       *daemon.Env
+	Heartbeat *heartbeat.Heartbeat             // arenad's own handler, which remembers players
+	Check     func(authorization string) error // what is wrong with a header; nil: none is needed
+}
+
+// Exchange makes another handler of POST /api/heartbeat, and what accepts the connections of
+// Env.Listen before net/http; nil: nothing does. The token was checked before the handler, but not
+// before the front.
+type Exchange func(Beats) (http.Handler, daemon.Front, error)
+
+// own is arenad's own.
+func own(b Beats) (http.Handler, daemon.Front, error) { return b.Heartbeat, nil, nil }
+
+// exchange has heartbeats answered.
+func (s *server) exchange(with Exchange, env *daemon.Env) (http.Handler, daemon.Front, error) {
+	b := Beats{Env: env, Heartbeat: s.beats}
 	if s.keys != nil {
-		o.Check = func(authorization string) error {
+		b.Check = func(authorization string) error {
 			_, err := s.checkBearer(authorization)
 			return err
 		}
 	}
-	front, err := heartbeat.NewFront(s.beats, o)
-	if errors.Is(err, httploop.ErrUnsupported) {
-		env.Log.Info("net/http reads all requests, as there is no event loop (beat=loop) on this system")
-		return nil, nil
-	}
-	return front, err
+	return with(b)
 }
 
 // debugPresence answers GET /debug/arena/presence.

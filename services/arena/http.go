@@ -25,14 +25,14 @@ type problem struct {
 
 func rand64() uint64 { return rand.Uint64() }
 
-func (s *server) handler() http.Handler {
+func (s *server) handler(beats http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /ws", s.sessions)
 	mux.HandleFunc("GET /v1/rooms", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.rooms()) })
 	mux.Handle("GET /v1/players/{name}", s.authorised(http.HandlerFunc(s.find)))
 	mux.Handle("POST /v1/rooms", s.authorised(http.HandlerFunc(s.create)))
 	mux.HandleFunc("POST /v1/match", s.match)
-	mux.Handle("POST /api/heartbeat", s.authorised(s.beats))
+	mux.Handle("POST /api/heartbeat", s.authorised(beats))
 	mux.Handle("GET /{$}", page.Handler())
 	mux.Handle("GET /{file}", page.Handler())
 	unrouted.Refuse(mux, func(w http.ResponseWriter, status int, text string) { answer(w, status, problem{text}) })

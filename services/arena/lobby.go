@@ -5,12 +5,9 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
-	"runtime"
-	"slices"
 	"strings"
 	"sync"
 
-	"dyno/parts/ticker"
 	"dyno/services/arena/game"
 	"dyno/services/arena/match"
 	"dyno/services/arena/room"
@@ -32,7 +29,6 @@ type lobby struct {
 	ending  context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup
-	workers []*ticker.Worker // that rooms are pinned to; none: each has a goroutine
 
 	mu    sync.Mutex
 	rooms map[string]*room.Room
@@ -43,13 +39,6 @@ type lobby struct {
 func newLobby(c Config, stats *room.Stats, log *slog.Logger) *lobby {
 	l := &lobby{config: c, stats: stats, log: log, changed: func() {}, rooms: map[string]*room.Room{}}
 	l.ending, l.end = context.WithCancel(context.Background())
-	if c.Rooms == "pinned" {
-		for range runtime.GOMAXPROCS(0) {
-			w := ticker.NewWorker()
-			l.workers = append(l.workers, w)
-			l.running.Go(func() { w.Run(l.ending) })
-		}
-	}
 	return l
 }
 
@@ -129,22 +118,12 @@ func (l *lobby) add(r *room.Room, bots int) error {
 	return nil
 }
 
-// run takes a room's ticks, or has the worker with the fewest rooms take them.
+// run takes a room's ticks until it ends.
 func (l *lobby) run(r *room.Room, bots int) {
-	ended := func() {
-		r.Close()
-		l.remove(r.ID, bots)
-		l.changed()
-	}
-	if len(l.workers) == 0 {
-		r.Run(l.ending)
-		ended()
-		return
-	}
-	w := slices.MinFunc(l.workers, func(a, b *ticker.Worker) int { return a.Len() - b.Len() })
-	if !r.Pin(w, func() { l.running.Go(ended) }) {
-		ended()
-	}
+	r.Run(l.ending)
+	r.Close()
+	l.remove(r.ID, bots)
+	l.changed()
 }
 
 func (l *lobby) remove(id string, bots int) {

@@ -35,8 +35,12 @@ import (
 )
 
 // Service describes arenad.
-func Service() daemon.Service {
-	var f flags
+func Service() daemon.Service { return ServiceWith(own) }
+
+// ServiceWith describes arenad whose heartbeats are answered otherwise: the hook of exhibits
+// (bench/claims/heartbeat). All else is as in Service.
+func ServiceWith(beats Exchange) daemon.Service {
+	f := flags{beats: beats}
 	return daemon.Service{
 		Name:  "arenad",
 		Short: "Run rooms of a realtime game, with prediction, lag compensation and resume built in",
@@ -60,6 +64,7 @@ Without --auth-key no token is asked, and the public address must be one of this
 type flags struct {
 	key   string
 	nodes nodes
+	beats Exchange
 }
 
 func (f *flags) declare(set *pflag.FlagSet) {
@@ -88,19 +93,13 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		return daemon.Running{}, daemon.Usage(fmt.Errorf("--listen %v is open to other machines: give --auth-key FILE, so that players need tokens, or listen on 127.0.0.1", env.Listen.Addr()))
 	}
 	c := FromChoice(env.Choice)
-	if err := c.tune(); err != nil {
-		return daemon.Running{}, daemon.Usage(err)
-	}
 	stats := new(room.Stats)
 	lobby := newLobby(c, stats, env.Log)
 	s := &server{data: env.Data, queue: match.New(lobby, match.Options{}), beats: heartbeat.New(c.Heartbeat), background: lanes.New(lanes.Config{})}
 	s.parked, s.leaveHangar = context.WithCancel(context.Background())
 	s.sessions = &sessions{lobby: lobby, accept: socket.Frames, open: map[*session]bool{}, owner: s.owner, say: s.say}
-	switch c.Socket {
-	case "coder":
+	if c.Socket == "coder" {
 		s.accept = socket.Coder
-	case "deflated":
-		s.accept = socket.Deflated
 	}
 	if f.key != "" {
 		var err error
@@ -119,20 +118,16 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	if err := f.nodes.join(ctx, s, env); err != nil {
 		return daemon.Running{}, err
 	}
-	running := daemon.Running{Handler: s.handler(), WriteTimeout: 30 * time.Second, Drain: s.drain}
-	front, err := s.openFront(c, env)
+	beats, front, err := s.exchange(f.beats, env)
 	if err != nil {
 		return daemon.Running{}, err
 	}
-	if front != nil {
-		running.Front = front
-	}
+	running := daemon.Running{Handler: s.handler(beats), Front: front, WriteTimeout: 30 * time.Second, Drain: s.drain}
 	s.running.Go(s.sessions.run)
 	if s.keys != nil {
 		s.running.Go(func() { s.keys.Watch(lobby.ending) })
 	}
 	s.running.Go(func() { s.beats.Run(lobby.ending) })
-	s.running.Go(func() { c.collect(lobby.ending) })
 	return running, nil
 }
 
@@ -144,7 +139,6 @@ func (s *server) drain(ctx context.Context) error {
 		s.close()
 		s.background.Close()
 		s.part()
-		s.beats.Close()
 	}()
 	select {
 	case <-done:

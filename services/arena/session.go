@@ -46,9 +46,9 @@ type session struct {
 	sessions *sessions
 	socket   socket.Socket
 	client   *room.Client
-	room     *room.Room // nil: it has not joined
-	in       wire.ClientFrame
-	began    time.Time // of the second in which credit is counted
+	room     *room.Room       // nil: it has not joined
+	in       wire.ClientFrame // used again for each message
+	began    time.Time        // of the second in which credit is counted
 	deadline time.Time
 	credit   int
 	events   int
@@ -232,15 +232,6 @@ func (s *session) control(pong []byte) error {
 	return err
 }
 
-// release ends the use of a frame: its memory is used again, or the garbage collector's.
-func (s *session) release() {
-	if s.sessions.config.Buffers == "pooled" {
-		s.in.ResetVT()
-	} else {
-		s.in = wire.ClientFrame{}
-	}
-}
-
 // patience is how long the next message may take to come.
 func (s *session) patience(now time.Time, d time.Duration) {
 	s.deadline = now.Add(d)
@@ -263,7 +254,7 @@ func (s *session) run() {
 		return
 	}
 	s.watch()
-	s.release()
+	s.in.ResetVT()
 	s.patience(time.Now(), silence+beat)
 	if s.sessions.config.Read == "tick" && s.socket.Poll(nil, nil) == nil && s.room.Adopt(s.client, s) {
 		return
@@ -271,7 +262,7 @@ func (s *session) run() {
 	for err == nil {
 		if f, err = s.read(); err == nil {
 			err = s.do(f)
-			s.release()
+			s.in.ResetVT()
 		}
 	}
 	s.End(err)
@@ -283,7 +274,7 @@ func (s *session) Poll(buf []byte) error {
 		f, err := s.decode(message, time.Now())
 		if err == nil {
 			err = s.do(f)
-			s.release()
+			s.in.ResetVT()
 		}
 		return err
 	})

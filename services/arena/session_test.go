@@ -70,13 +70,13 @@ func FuzzDecode(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		all := &sessions{lobby: &lobby{stats: new(room.Stats), config: Config{Buffers: "pooled"}}}
+		all := &sessions{lobby: &lobby{stats: new(room.Stats)}}
 		s := &session{sessions: all, credit: 10, began: time.Now()}
 		_, _ = s.decode(b, s.began)
-		s.release()
+		s.in.ResetVT()
 		if got, err := s.decode(text, s.began); err != nil || !proto.Equal(got, last) {
 			t.Errorf("%v, %v after %x", got, err, b)
 		}
-		s.release()
+		s.in.ResetVT()
 	})
 }

@@ -145,11 +145,11 @@ func TestSilence(t *testing.T) {
 		accept socket.Accept
 		read   string
 	}{
-		"frames": {socket.Frames, "goroutine"}, "frames in the tick": {tick, "tick"}, "coder": {socket.Coder, "goroutine"}, "deflated": {socket.Deflated, "goroutine"},
+		"frames": {socket.Frames, "goroutine"}, "frames in the tick": {tick, "tick"}, "coder": {socket.Coder, "goroutine"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := Config{Config: room.Config{State: "shared", Write: "merged", Dispatch: "inbox", Read: variant.read}, MaxConnections: 9}
+				c := Config{Config: room.Config{State: "shared", Write: "merged", Read: variant.read}, MaxConnections: 9}
 				l := newLobby(c, &room.Stats{Lateness: func(time.Duration) {}}, slog.New(slog.DiscardHandler))
 				all := &sessions{lobby: l, accept: variant.accept, open: map[*session]bool{}, owner: func(string) string { return "" }}
 				listener := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}

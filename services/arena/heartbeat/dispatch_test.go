@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"dyno/parts/slots"
 	"dyno/parts/workpool"
 )
 
@@ -50,8 +49,7 @@ func (o *owned) close() {
 	o.workers.Wait()
 }
 
-// BenchmarkDispatch is a heartbeat's way to its player, of 10,000, on all processors: what is said
-// to grow from 18,000 to 59,000 a second with a table of slots.
+// BenchmarkDispatch is a heartbeat's way to its player, of 10,000, on all processors.
 func BenchmarkDispatch(b *testing.B) {
 	const players = 10_000
 	ids := make([][]byte, players)
@@ -84,18 +82,9 @@ func BenchmarkDispatch(b *testing.B) {
 			mu.Unlock()
 		})
 	})
-	for _, name := range registries {
-		b.Run(name, func(b *testing.B) {
-			r := newRegistry(name, players)
-			each(b, func(n int, _ chan bool) { r.heard(ids[n], int64(n)) })
-		})
-	}
-	b.Run("key", func(b *testing.B) { // as a connection has it, which need not find its name
-		table, keys := slots.New[moment](players), make([]slots.Key, players)
-		for n := range keys {
-			keys[n], _ = table.Put(new(moment))
-		}
-		each(b, func(n int, _ chan bool) { table.Get(keys[n]).hear(int64(n)) })
+	b.Run("map", func(b *testing.B) {
+		r := newPresence(players)
+		each(b, func(n int, _ chan bool) { r.heard(ids[n], int64(n)) })
 	})
 	b.Run("channel", func(b *testing.B) {
 		o := newOwned()
@@ -112,7 +101,7 @@ func BenchmarkDispatch(b *testing.B) {
 		o.close()
 	})
 	b.Run("workpool-and-wait", func(b *testing.B) {
-		pool, r := workpool.New(workpool.Config{}), newRegistry("map", players)
+		pool, r := workpool.New(workpool.Config{}), newPresence(players)
 		each(b, func(n int, done chan bool) {
 			err := pool.Submit(context.Background(), 0, func(context.Context) {
 				if r.heard(ids[n], int64(n)); done != nil {
@@ -180,15 +169,13 @@ func BenchmarkApart(b *testing.B) {
 			counted = n
 		}
 	})
-	for _, name := range registries {
-		b.Run(name, func(b *testing.B) {
-			r := newRegistry(name, players)
-			for n := range players {
-				r.heard(fmt.Appendf(nil, "player-%d", n), int64(n))
-			}
-			for b.Loop() {
-				counted = r.count(30)
-			}
-		})
-	}
+	b.Run("map", func(b *testing.B) {
+		r := newPresence(players)
+		for n := range players {
+			r.heard(fmt.Appendf(nil, "player-%d", n), int64(n))
+		}
+		for b.Loop() {
+			counted = r.count(30)
+		}
+	})
 }

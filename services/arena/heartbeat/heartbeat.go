@@ -1,21 +1,18 @@
 // Package heartbeat answers POST /api/heartbeat {"player_id"} with the server's time, and knows
-// which players were heard within Window. Each seam has the ways in which such an endpoint is said
-// to become fast, so that scenarios/arena-heartbeat.yaml can show which of them do:
-//
-//	beat       what reads and answers a request: std, pooled, hand, workers, loop
-//	registry   when each player was last heard: map, syncmap, slots
+// which players were heard within Window.
 //
 // It is not for players in a room, whose heartbeat is a Ping on their WebSocket, nor for who a
 // player is: an id is what the request says.
 //
-// New starts the workers of beat "workers", which Close ends and waits for; Run forgets players,
-// on its caller's goroutine; a Front owns the goroutine of its event loop, until Drain.
+// It starts no goroutines: Run forgets players on its caller's.
 package heartbeat
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -30,51 +27,44 @@ const (
 
 // Config is what a Heartbeat is assembled from.
 type Config struct {
-	Beat       string `seam:"beat"`
-	Registry   string `seam:"registry"`
-	MaxPresent int    `set:"max_present" default:"100000" min:"1" max:"10000000" doc:"players whose heartbeats are remembered; those of further ones are answered, and counted only"`
-
-	// Poison overwrites what a pool takes back, so that a test sees whatever still reads it.
-	Poison bool
+	MaxPresent int `set:"max_present" default:"100000" min:"1" max:"10000000" doc:"players whose heartbeats are remembered; those of further ones are answered, and counted only"`
 }
 
 // Heartbeat answers heartbeats. New makes one.
 type Heartbeat struct {
-	players registry
+	players *presence
 	beyond  atomic.Int64
-	serve   http.HandlerFunc
-	id      func(body []byte) ([]byte, error) // of a request's player
-	work    func(*call)                       // of pooled
-	calls   calls
-
-	queue   chan *call // to the workers
-	workers sync.WaitGroup
-	ended   chan struct{}
 }
 
-// New makes a Heartbeat, and starts its workers if it has any. An empty name means the first of its
-// seam.
-func New(c Config) *Heartbeat {
-	h := &Heartbeat{players: newRegistry(c.Registry, c.MaxPresent), id: byHand, calls: calls{poison: c.Poison}}
-	h.queue, h.ended = make(chan *call), make(chan struct{})
-	h.serve, h.work = h.pooled, h.exchange
-	switch c.Beat {
-	case "", "std":
-		h.serve = h.std
-	case "pooled":
-		h.id = byLibrary
-	case "workers":
-		h.work = h.submit
-		h.start()
-	}
-	return h
-}
+// New makes a Heartbeat.
+func New(c Config) *Heartbeat { return &Heartbeat{players: newPresence(c.MaxPresent)} }
 
 // ServeHTTP answers a request.
-func (h *Heartbeat) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.serve(w, r) }
+func (h *Heartbeat) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	refuse := func(status int, err error) {
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(map[string]string{"error": "the body is not the JSON of this request: " + err.Error()})
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+		refuse(http.StatusRequestEntityTooLarge, err)
+		return
+	}
+	var id string
+	if err == nil {
+		id, err = decode(body)
+	}
+	if err != nil {
+		refuse(http.StatusBadRequest, err)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(map[string]int64{"server_ms": h.Heard([]byte(id))}) // an error means that the client has gone
+}
 
-// heard remembers that a player is there, and returns the time in milliseconds since 1970.
-func (h *Heartbeat) heard(id []byte) int64 {
+// Heard remembers that a player is there, and returns the time in milliseconds since 1970. It keeps
+// a copy of the id.
+func (h *Heartbeat) Heard(id []byte) int64 {
 	now := time.Now().UnixMilli()
 	if !h.players.heard(id, now) {
 		h.beyond.Add(1)
@@ -102,10 +92,4 @@ func (h *Heartbeat) Run(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// Close ends the workers. Requests that still wait for one are refused.
-func (h *Heartbeat) Close() {
-	close(h.ended)
-	h.workers.Wait()
 }

@@ -1,59 +1,78 @@
 package heartbeat
 
 import (
+	"sync"
 	"sync/atomic"
-
-	"dyno/parts/slots"
 )
 
-// registry is when players were last heard, in milliseconds since 1970. Its methods may be called
+// presence is when players were last heard, in milliseconds since 1970. Its methods may be called
 // from any goroutine. It keeps no id that it is given, but a copy.
-type registry interface {
-	// heard is called for each heartbeat; false: the player is new, and there are too many.
-	heard(id []byte, at int64) bool
-	// count is the number of players that were heard at a time or later.
-	count(since int64) int
-	// expire forgets players that were not heard since.
-	expire(since int64)
+type presence struct {
+	max     int
+	mu      sync.RWMutex // which heartbeats of known players share
+	players map[string]*atomic.Int64
 }
 
-func newRegistry(name string, max int) registry {
-	switch name {
-	case "syncmap":
-		return &syncMap{max: int64(max)}
-	case "slots":
-		return &table{players: slots.New[named](uint32(max))}
+func newPresence(max int) *presence {
+	return &presence{max: max, players: map[string]*atomic.Int64{}}
+}
+
+// heard is called for each heartbeat; false: the player is new, and there are too many.
+func (p *presence) heard(id []byte, at int64) bool {
+	if p.again(id, at) {
+		return true
 	}
-	return &locked{max: max, players: map[string]*moment{}}
-}
-
-// moment is when a player was last heard.
-type moment struct{ ms atomic.Int64 }
-
-// gone is a moment that is no longer in the registry: what finds it must look again.
-const gone = -1
-
-// hear moves a moment on; false: it is gone.
-func (m *moment) hear(at int64) bool {
-	for {
-		old := m.ms.Load()
-		if old == gone {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m := p.players[string(id)]
+	if m == nil {
+		if len(p.players) >= p.max {
 			return false
 		}
-		if old >= at || m.ms.CompareAndSwap(old, at) {
-			return true
-		}
+		m = new(atomic.Int64)
+		p.players[string(id)] = m
+	}
+	advance(m, at)
+	return true
+}
+
+// again moves the time of a known player on; false: it is not known.
+func (p *presence) again(id []byte, at int64) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	m := p.players[string(id)]
+	if m == nil {
+		return false
+	}
+	advance(m, at)
+	return true
+}
+
+// advance moves a time on, never back.
+func advance(m *atomic.Int64, at int64) {
+	for old := m.Load(); old < at && !m.CompareAndSwap(old, at); old = m.Load() {
 	}
 }
 
-// end reports whether a moment was before a time, and is gone from now on.
-func (m *moment) end(since int64) bool {
-	old := m.ms.Load()
-	return old < since && m.ms.CompareAndSwap(old, gone)
+// count is the number of players that were heard at a time or later.
+func (p *presence) count(since int64) (n int) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	for _, m := range p.players {
+		if m.Load() >= since {
+			n++
+		}
+	}
+	return n
 }
 
-func newMoment(at int64) *moment {
-	m := new(moment)
-	m.ms.Store(at)
-	return m
+// expire forgets players that were not heard since.
+func (p *presence) expire(since int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, m := range p.players {
+		if m.Load() < since {
+			delete(p.players, id)
+		}
+	}
 }

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var tuned = Config{State: "predicted", Write: "direct", Dispatch: "inbox", Read: "tick"}
+var tuned = Config{State: "predicted", Write: "direct", Read: "tick"}
 
 // fake is a socket of which the test is the kernel.
 type fake struct {

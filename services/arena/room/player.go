@@ -38,15 +38,6 @@ type command struct {
 	do  game.Command
 }
 
-// packet is an Input on its way through the channel.
-type packet struct {
-	player   *player
-	client   *Client
-	commands []command
-}
-
-const maxPackets = 1024
-
 // Input takes the commands of a client that are new, and not more of them than time has passed.
 func (r *Room) Input(c *Client, in *wire.Input) {
 	if in.AckTick > 0 {
@@ -62,57 +53,13 @@ func (r *Room) Input(c *Client, in *wire.Input) {
 		}
 		return
 	}
-	switch r.config.Dispatch {
-	case "channel":
-		select {
-		case r.inputs <- packet{p, c, copied(in.Commands)}:
-		default:
-			r.stats.Reject(ReasonQueue)
-		}
-	case "lock":
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.accept(p, c, in.Commands)
-	default:
-		r.accept(p, c, in.Commands)
-	}
-}
-
-// copied returns commands that stay as they are when the Input is used again.
-func copied(commands []*wire.Command) []command {
-	out := make([]command, 0, len(commands))
-	for _, c := range commands {
-		out = append(out, commandOf(c))
-	}
-	return out
-}
-
-func commandOf(c *wire.Command) command {
-	return command{c.Seq, game.Command{Buttons: c.Buttons, Aim: c.Aim, ViewTick: c.ViewTick}}
-}
-
-// takePackets empties the channel.
-func (r *Room) takePackets() {
-	for range len(r.inputs) {
-		in := <-r.inputs
-		in.player.mu.Lock()
-		if in.player.from == in.client {
-			for _, c := range in.commands {
-				in.player.put(c, r.stats)
-			}
-		}
-		in.player.mu.Unlock()
-	}
-}
-
-func (r *Room) accept(p *player, c *Client, commands []*wire.Command) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.from != c {
 		return // another socket has its body
 	}
-	for _, one := range commands {
-		p.put(commandOf(one), r.stats)
+	for _, one := range in.Commands {
+		p.put(command{one.Seq, game.Command{Buttons: one.Buttons, Aim: one.Aim, ViewTick: one.ViewTick}}, r.stats)
 	}
 }
 

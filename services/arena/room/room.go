@@ -8,8 +8,8 @@
 //
 // It is not for which rooms there are, for sockets, nor for what a message of a client asks: the
 // caller reads those and calls Join, Input, Say and Leave, from any goroutine. The room's goroutine
-// is the caller of Run, or of a worker that rooms are pinned to (Pin); a Client whose connection
-// cannot be written without waiting has a goroutine of its own, which Client.End waits for.
+// is the caller of Run; a Client whose connection cannot be written without waiting has a goroutine
+// of its own, which Client.End waits for.
 package room
 
 import (
@@ -66,7 +66,6 @@ type Recorder interface {
 type Config struct {
 	State    string `seam:"state"`
 	Write    string `seam:"write"`
-	Dispatch string `seam:"dispatch"`
 	Read     string `seam:"read"`
 	Interest int    `set:"interest" default:"0" min:"0" max:"2000" doc:"how far players see in the compact subprotocol, in units of the world; 0: all of it"`
 }
@@ -78,7 +77,6 @@ type Room struct {
 	config  Config
 	stats   *Stats
 	log     *slog.Logger
-	inputs  chan packet // of dispatch "channel"
 	now     atomic.Uint32
 
 	seats *match.Seats // of all players but bots, which make room
@@ -99,9 +97,6 @@ type Room struct {
 // New makes a room, which Run runs.
 func New(id string, o Options, c Config, stats *Stats, log *slog.Logger) *Room {
 	r := &Room{ID: id, options: o, config: c, stats: stats, log: log, world: game.New(o.Seed), seats: match.NewSeats(o.Capacity, nil), watch: map[*Client]bool{}}
-	if c.Dispatch == "channel" {
-		r.inputs = make(chan packet, maxPackets)
-	}
 	r.fill()
 	return r
 }

@@ -10,7 +10,6 @@ const (
 	ReasonRepeated  Reason = iota // a command that was seen before
 	ReasonHurried                 // more commands than time has passed
 	ReasonSpectator               // a spectator has no body
-	ReasonQueue                   // the room's channel was full
 	ReasonEvent                   // an event that clients do not send
 	ReasonMalformed
 	ReasonFlood
@@ -21,7 +20,7 @@ const (
 type Reason int
 
 func (r Reason) String() string {
-	return [...]string{"repeated", "hurried", "spectator", "queue", "event", "malformed", "flood"}[r]
+	return [...]string{"repeated", "hurried", "spectator", "event", "malformed", "flood"}[r]
 }
 
 // Reasons returns all of them.

@@ -16,31 +16,15 @@ const Interval = time.Second / game.Hz
 func (r *Room) Run(ctx context.Context) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	err := ticker.Run(ctx, r.pace(), func() {
-		if !r.step() {
+	err := ticker.Run(ctx, ticker.Options{Period: Interval, Observer: r.stats}, func() {
+		r.poll()
+		if !r.tick() {
 			end()
 		}
 	})
 	if err != nil {
 		panic(err) // the options are constants
 	}
-}
-
-// Pin has a worker take the room's ticks beside those of other rooms, as Run does. In the end the
-// worker calls ended, which should not hold it up. False: the worker has ended already.
-func (r *Room) Pin(w *ticker.Worker, ended func()) bool {
-	pinned, err := w.Add(r.pace(), r.step, ended)
-	if err != nil {
-		panic(err)
-	}
-	return pinned
-}
-
-func (r *Room) pace() ticker.Options { return ticker.Options{Period: Interval, Observer: r.stats} }
-
-func (r *Room) step() bool {
-	r.poll()
-	return r.tick()
 }
 
 // Close ends a room whose ticks have ended: nothing joins any more. It waits for the clients that
@@ -69,7 +53,6 @@ func (r *Room) Close() {
 func (r *Room) tick() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.takePackets()
 	rec := r.options.Recorder
 	for i := 0; i < len(r.players); i++ {
 		switch p := r.players[i]; {

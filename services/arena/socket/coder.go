@@ -13,16 +13,6 @@ import (
 
 // Coder is Accept with github.com/coder/websocket.
 func Coder(w http.ResponseWriter, r *http.Request, o Options) (Socket, error) {
-	return acceptCoder(w, r, o, websocket.CompressionDisabled)
-}
-
-// Deflated is Coder with permessage-deflate (RFC 7692) for clients that offer it, over a window
-// that goes on from message to message.
-func Deflated(w http.ResponseWriter, r *http.Request, o Options) (Socket, error) {
-	return acceptCoder(w, r, o, websocket.CompressionContextTakeover)
-}
-
-func acceptCoder(w http.ResponseWriter, r *http.Request, o Options, mode websocket.CompressionMode) (Socket, error) {
 	heard := func() {
 		if o.Control != nil {
 			_ = o.Control(nil) // the next message finds what is wrong
@@ -31,7 +21,7 @@ func acceptCoder(w http.ResponseWriter, r *http.Request, o Options, mode websock
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:       o.Subprotocols,
 		InsecureSkipVerify: true, // the caller has looked at Origin
-		CompressionMode:    mode,
+		CompressionMode:    websocket.CompressionDisabled,
 		OnPingReceived:     func(context.Context, []byte) bool { heard(); return true },
 		OnPongReceived:     func(context.Context, []byte) { heard() },
 	})

@@ -2,9 +2,9 @@
 // net/http, Read returns its messages, and Write and TryWrite write frames that Append made,
 // several in one system call.
 //
-// It has two implementations. Coder is that of github.com/coder/websocket, as on the first day: one
-// message in one write, which waits for the kernel; Deflated is the same, compressed. Frames is our
-// own, which does not compress. github.com/lxzan/gws, the fastest library that we found, was tried
+// It has two implementations, neither of which compresses. Coder is that of
+// github.com/coder/websocket, as on the first day: one message in one write, which waits for the
+// kernel. Frames is our own. github.com/lxzan/gws, the fastest library that we found, was tried
 // first: it does not say how much of a write the kernel took, so that a server cannot write without
 // waiting, and one frame that claims 2^63 bytes ends its process (v1.8.9).
 //

@@ -1,6 +1,6 @@
 //go:build unix
 
-package heartbeat
+package main
 
 import (
 	"bufio"
@@ -30,11 +30,10 @@ const callers = 64 // of BenchmarkTransport
 // BenchmarkTransport is a heartbeat over each protocol, from 64 clients that have little cost of
 // their own: they write the same bytes again and again. CPU-ns/op is the CPU time of both sides.
 func BenchmarkTransport(b *testing.B) {
-	config := Config{Beat: "hand", Registry: "slots", MaxPresent: 10}
 	secure := func(protocol string) *tls.Config {
 		return &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}}
 	}
-	mux := func(h *Heartbeat) http.Handler {
+	mux := func(h hand) http.Handler {
 		mux := http.NewServeMux()
 		mux.Handle("POST /api/heartbeat", h)
 		mux.HandleFunc("GET /ws", overWebSocket(h))
@@ -54,8 +53,7 @@ func BenchmarkTransport(b *testing.B) {
 		{"websocket-tls", callers, secure("http/1.1"), callWebSocket},
 	} {
 		b.Run(t.name, func(b *testing.B) {
-			h := New(config)
-			defer h.Close()
+			h := newHand()
 			s := httptest.NewUnstartedServer(mux(h))
 			s.EnableHTTP2 = true
 			if s.Start(); t.tls != nil {
@@ -69,7 +67,7 @@ func BenchmarkTransport(b *testing.B) {
 		})
 	}
 	b.Run("http1-loop", func(b *testing.B) {
-		url, _ := serve(b, Config{Beat: "loop", Registry: "slots", MaxPresent: 10})
+		url := serve(b, newHand())
 		drive(b, url[len("http://"):len(url)-len("/api/heartbeat")], callers, nil, callHTTP1)
 	})
 }
@@ -195,7 +193,7 @@ func callHTTP2(c net.Conn, each int, next func() bool) error {
 
 // overWebSocket answers a Ping as a session of arenad does, with the player's key in place of a
 // room.
-func overWebSocket(h *Heartbeat) http.HandlerFunc {
+func overWebSocket(h hand) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s, err := socket.Frames(w, r, socket.Options{Subprotocols: []string{wire.Proto}, Control: func([]byte) error { return nil }})
 		if err != nil {
@@ -213,7 +211,7 @@ func overWebSocket(h *Heartbeat) http.HandlerFunc {
 			if in.Reset(); in.UnmarshalVT(message) != nil {
 				return
 			}
-			pong := &wire.ServerFrame{Body: &wire.ServerFrame_Pong{Pong: &wire.Pong{ClientMs: in.GetPing().GetClientMs(), ServerMs: uint64(h.heard(id))}}}
+			pong := &wire.ServerFrame{Body: &wire.ServerFrame_Pong{Pong: &wire.Pong{ClientMs: in.GetPing().GetClientMs(), ServerMs: uint64(h.beats.Heard(id))}}}
 			text, err := pong.MarshalVT()
 			if err != nil {
 				return
