@@ -194,6 +194,9 @@ require (
 
 tool github.com/nats-io/nats-server/v2
 
+// Its packages are in genproto/googleapis/... as well, and no package may be in two modules.
+exclude google.golang.org/genproto v0.0.0-20230410155749-daa745c078e1
+
 replace (
 	dyno => ../
 	dyno/agent => ../agent
