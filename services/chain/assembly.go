@@ -8,9 +8,8 @@ import (
 
 // Config is a resolved assembly, as far as the node itself is concerned.
 type Config struct {
-	Seal    string `seam:"seal"`
-	Index   string `seam:"index"`
-	Journal string `seam:"journal"`
+	Seal  string `seam:"seal"`
+	Index string `seam:"index"`
 
 	Sealing sealing.Config
 
@@ -49,10 +48,6 @@ func Assembly() assembly.Parts {
 				{Name: "count", Doc: "a block of 50 transactions, or of those there are after ten block_intervals"},
 				{Name: "timer", Doc: "a block at every block_interval, or earlier with 50 transactions, which are the most"},
 				{Name: "timer-large", Doc: "a block at every block_interval, of at most block_max transactions"},
-			}},
-			{Name: "journal", Doc: "keeps accepted transactions and sealed blocks", Impls: []assembly.Impl{
-				{Name: "sync", Doc: "an fsync before the answer, shared by all that wait for one"},
-				{Name: "lazy", Doc: "an fsync a second: after a crash of the machine, though not of the process, the last second may be lost"},
 			}},
 			{Name: "state", Doc: "keeps the states after the last blocks", Impls: []assembly.Impl{
 				{Name: "statedb", Doc: "go-ethereum's StateDB over its path database"},
