@@ -53,10 +53,6 @@ func Assembly() assembly.Parts {
 				{Name: "statedb", Doc: "go-ethereum's StateDB over its path database"},
 				{Name: "flat", Doc: "records of accounts and slots, with the tries open from block to block"},
 			}},
-			{Name: "layout", Doc: "arranges the records of flat states", Impls: []assembly.Impl{
-				{Name: "scattered", Doc: "a record for each field of an account, and slots apart"},
-				{Name: "local", Doc: "all of an account together"},
-			}},
 		},
 		Settings: assembly.Settings[Config](),
 		Ladder: []assembly.Step{
@@ -67,7 +63,6 @@ func Assembly() assembly.Parts {
 			{Name: "timer", Change: map[string]string{"seal": "timer"}, Why: "few transactions do not wait for others"},
 			{Name: "timer-large", Change: map[string]string{"seal": "timer-large"}, Why: "the root costs less for each account when more accounts share its upper nodes"},
 			{Name: "flat", Change: map[string]string{"state": "flat"}, Why: "the nodes of the tries are made for roots, and neither read nor written for each block"},
-			{Name: "local", Change: map[string]string{"layout": "local"}, Why: "records that are written together lie together"},
 			{Name: "loop", Change: map[string]string{"transport": "loop"}, Why: "single calls that arrive together share goroutines, one record and one fsync, as those of an array do"},
 			{Name: "gogc", Change: map[string]string{"gogc": "400"}, Why: "the collector runs a quarter as often over the same few megabytes that live"},
 		},

@@ -67,7 +67,7 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 		debug.SetGCPercent(percent)
 	}
 	if f.readOnly {
-		c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: stateKind(env.Choice)}, env.Stderr)
+		c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: env.Choice.Get("state")}, env.Stderr)
 		if err != nil {
 			return daemon.Running{}, err
 		}
@@ -139,7 +139,7 @@ func (f *serving) openNode(ctx context.Context, env *daemon.Env, g *genesis.Gene
 	if err := os.RemoveAll(filepath.Join(env.Data, copied)); err != nil {
 		return nil, err
 	}
-	c, err := openChain(ctx, env.Data, g, blockchain.Options{States: stateKind(env.Choice), Begin: genesis.Development()}, env.Stderr)
+	c, err := openChain(ctx, env.Data, g, blockchain.Options{States: env.Choice.Get("state"), Begin: genesis.Development()}, env.Stderr)
 	if err != nil {
 		return nil, err
 	}
