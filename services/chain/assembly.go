@@ -45,9 +45,7 @@ func Assembly() assembly.Parts {
 			}},
 			{Name: "seal", Doc: "says when a block is made", Impls: []assembly.Impl{
 				{Name: "each", Doc: "a block for each transaction"},
-				{Name: "count", Doc: "a block of 50 transactions, or of those there are after ten block_intervals"},
-				{Name: "timer", Doc: "a block at every block_interval, or earlier with 50 transactions, which are the most"},
-				{Name: "timer-large", Doc: "a block at every block_interval, of at most block_max transactions"},
+				{Name: "timer", Doc: "a block at every block_interval, of at most block_max transactions"},
 			}},
 			{Name: "state", Doc: "keeps the states after the last blocks", Impls: []assembly.Impl{
 				{Name: "statedb", Doc: "go-ethereum's StateDB over its path database"},
@@ -59,9 +57,7 @@ func Assembly() assembly.Parts {
 			{Name: "sharded", Change: map[string]string{"index": "sharded"}, Why: "transactions that come in no longer share a lock"},
 			{Name: "heap", Change: map[string]string{"index": "heap"}, Why: "a block of few transactions does not order all senders"},
 			{Name: "scan", Change: map[string]string{"codec": "scan"}, Why: "reading the envelope costs as much as the method"},
-			{Name: "count", Change: map[string]string{"seal": "count"}, Why: "a block costs two tries, a batch and an fsync, whatever is in it: 50 transactions share them"},
-			{Name: "timer", Change: map[string]string{"seal": "timer"}, Why: "few transactions do not wait for others"},
-			{Name: "timer-large", Change: map[string]string{"seal": "timer-large"}, Why: "the root costs less for each account when more accounts share its upper nodes"},
+			{Name: "timer", Change: map[string]string{"seal": "timer"}, Why: "a block costs two tries, a batch and an fsync, whatever is in it: all transactions that wait share them"},
 			{Name: "flat", Change: map[string]string{"state": "flat"}, Why: "the nodes of the tries are made for roots, and neither read nor written for each block"},
 			{Name: "loop", Change: map[string]string{"transport": "loop"}, Why: "single calls that arrive together share goroutines, one record and one fsync, as those of an array do"},
 			{Name: "gogc", Change: map[string]string{"gogc": "400"}, Why: "the collector runs a quarter as often over the same few megabytes that live"},

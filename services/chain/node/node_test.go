@@ -254,7 +254,7 @@ func TestFailedDisk(t *testing.T) {
 // Transactions that cannot pay the base fee get empty blocks, until they can; no more than those.
 func TestBaseFeeFalls(t *testing.T) {
 	g := genesis.Funded(100_000, genesis.Accounts[:]) // so that three transfers are more than the target
-	timer, err := sealing.New("timer-large", sealing.Config{Interval: 1e6, Max: 100})
+	timer, err := sealing.New("timer", sealing.Config{Interval: 1e6, Max: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
