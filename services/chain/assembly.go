@@ -13,8 +13,6 @@ type Config struct {
 
 	Sealing sealing.Config
 
-	GOGC int `set:"gogc" default:"0" min:"0" max:"10000" doc:"GOGC, in percent; 0 keeps the environment's value"`
-
 	Unbatched bool `set:"raft_unbatched" default:"false" doc:"a planted fault: each proposal to the other nodes is an entry, an fsync and a message of its own"`
 }
 
@@ -60,7 +58,6 @@ func Assembly() assembly.Parts {
 			{Name: "timer", Change: map[string]string{"seal": "timer"}, Why: "a block costs two tries, a batch and an fsync, whatever is in it: all transactions that wait share them"},
 			{Name: "flat", Change: map[string]string{"state": "flat"}, Why: "the nodes of the tries are made for roots, and neither read nor written for each block"},
 			{Name: "loop", Change: map[string]string{"transport": "loop"}, Why: "single calls that arrive together share goroutines, one record and one fsync, as those of an array do"},
-			{Name: "gogc", Change: map[string]string{"gogc": "400"}, Why: "the collector runs a quarter as often over the same few megabytes that live"},
 		},
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -62,9 +61,6 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	}
 	if err := f.nodes.check(f.readOnly); err != nil {
 		return daemon.Running{}, daemon.Usage(err)
-	}
-	if percent := assembly.Bind[Config](env.Choice).GOGC; percent > 0 {
-		debug.SetGCPercent(percent)
 	}
 	if f.readOnly {
 		c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: env.Choice.Get("state")}, env.Stderr)
