@@ -34,7 +34,6 @@ func Assembly() assembly.Parts {
 			}},
 			{Name: "codec", Doc: "reads and writes messages of JSON-RPC", Impls: []assembly.Impl{
 				{Name: "std", Doc: "encoding/json"},
-				{Name: "v2", Doc: "encoding/json/v2, token by token"},
 				{Name: "scan", Doc: "one pass by hand, without allocations for the envelope"},
 			}},
 			{Name: "transport", Doc: "reads HTTP requests", Impls: []assembly.Impl{

@@ -22,7 +22,6 @@ import (
 	"dyno/parts/jsonrpc/scan"
 	"dyno/parts/jsonrpc/server"
 	"dyno/parts/jsonrpc/std"
-	v2 "dyno/parts/jsonrpc/v2"
 	"dyno/parts/tracing"
 	"dyno/services/chain/api"
 	"dyno/services/chain/api/evm"
@@ -36,7 +35,7 @@ import (
 // callers are the flags that say which pages and names may call, by go-ethereum's names.
 var callers = daemon.Doors{Hosts: "http-vhosts", Origins: "http-corsdomain", Sockets: "ws-origins"}
 
-var codecs = map[string]jsonrpc.Codec{"std": std.Codec{}, "v2": v2.Codec{}, "scan": scan.Codec{}}
+var codecs = map[string]jsonrpc.Codec{"std": std.Codec{}, "scan": scan.Codec{}}
 
 // serving is the flags of serve.
 type serving struct {
