@@ -2,23 +2,16 @@ package chain
 
 import (
 	"dyno/parts/assembly"
-	"dyno/services/chain/mempool/index"
 	"dyno/services/chain/sealing"
 )
 
 // Config is a resolved assembly, as far as the node itself is concerned.
 type Config struct {
-	Seal  string `seam:"seal"`
-	Index string `seam:"index"`
+	Seal string `seam:"seal"`
 
 	Sealing sealing.Config
 
 	Unbatched bool `set:"raft_unbatched" default:"false" doc:"a planted fault: each proposal to the other nodes is an entry, an fsync and a message of its own"`
-}
-
-// indexes make the implementations of the seam "index".
-var indexes = map[string]func() index.Index{
-	"map": index.NewMap, "sharded": index.NewSharded, "heap": index.NewHeap, "skiplist": index.NewSkipList,
 }
 
 // Assembly is the service's seams, settings and ladder. The plain program is before its first step:
@@ -26,12 +19,6 @@ var indexes = map[string]func() index.Index{
 func Assembly() assembly.Parts {
 	return assembly.Parts{
 		Seams: []assembly.Seam{
-			{Name: "index", Doc: "finds waiting transactions, and the next by their fees", Impls: []assembly.Impl{
-				{Name: "map", Doc: "a map behind a lock; a block orders all senders"},
-				{Name: "sharded", Doc: "a map behind 64 locks; a block orders all senders"},
-				{Name: "heap", Doc: "sharded, and a heap that stays in order while the base fee does"},
-				{Name: "skiplist", Doc: "sharded, and a skip list that stays in order while the base fee does"},
-			}},
 			{Name: "codec", Doc: "reads and writes messages of JSON-RPC", Impls: []assembly.Impl{
 				{Name: "std", Doc: "encoding/json"},
 				{Name: "scan", Doc: "one pass by hand, without allocations for the envelope"},
@@ -51,8 +38,6 @@ func Assembly() assembly.Parts {
 		},
 		Settings: assembly.Settings[Config](),
 		Ladder: []assembly.Step{
-			{Name: "sharded", Change: map[string]string{"index": "sharded"}, Why: "transactions that come in no longer share a lock"},
-			{Name: "heap", Change: map[string]string{"index": "heap"}, Why: "a block of few transactions does not order all senders"},
 			{Name: "scan", Change: map[string]string{"codec": "scan"}, Why: "reading the envelope costs as much as the method"},
 			{Name: "timer", Change: map[string]string{"seal": "timer"}, Why: "a block costs two tries, a batch and an fsync, whatever is in it: all transactions that wait share them"},
 			{Name: "flat", Change: map[string]string{"state": "flat"}, Why: "the nodes of the tries are made for roots, and neither read nor written for each block"},
