@@ -50,7 +50,6 @@ var modules = map[string]map[string]string{
 		"github.com/spf13/pflag":                                          "flags of the settings",
 		"github.com/HdrHistogram/hdrhistogram-go":                         "windows of a job carry histograms",
 		"github.com/coder/websocket":                                      "JSON-RPC over WebSocket; it needs no other module",
-		"github.com/go-json-experiment/json":                              "the codec v2 of JSON-RPC; it needs no other module",
 		"github.com/prometheus/client_golang":                             "metrics of every service",
 		"github.com/schollz/progressbar/v3":                               "progress of long commands",
 		"github.com/valyala/fasthttp":                                     "tests hold the fronts against it",

@@ -2,26 +2,16 @@ package chain
 
 import (
 	"dyno/parts/assembly"
-	"dyno/services/chain/mempool/index"
 	"dyno/services/chain/sealing"
 )
 
 // Config is a resolved assembly, as far as the node itself is concerned.
 type Config struct {
-	Seal    string `seam:"seal"`
-	Index   string `seam:"index"`
-	Journal string `seam:"journal"`
+	Seal string `seam:"seal"`
 
 	Sealing sealing.Config
 
-	GOGC int `set:"gogc" default:"0" min:"0" max:"10000" doc:"GOGC, in percent; 0 keeps the environment's value"`
-
 	Unbatched bool `set:"raft_unbatched" default:"false" doc:"a planted fault: each proposal to the other nodes is an entry, an fsync and a message of its own"`
-}
-
-// indexes make the implementations of the seam "index".
-var indexes = map[string]func() index.Index{
-	"map": index.NewMap, "sharded": index.NewSharded, "heap": index.NewHeap, "skiplist": index.NewSkipList,
 }
 
 // Assembly is the service's seams, settings and ladder. The plain program is before its first step:
@@ -29,15 +19,8 @@ var indexes = map[string]func() index.Index{
 func Assembly() assembly.Parts {
 	return assembly.Parts{
 		Seams: []assembly.Seam{
-			{Name: "index", Doc: "finds waiting transactions, and the next by their fees", Impls: []assembly.Impl{
-				{Name: "map", Doc: "a map behind a lock; a block orders all senders"},
-				{Name: "sharded", Doc: "a map behind 64 locks; a block orders all senders"},
-				{Name: "heap", Doc: "sharded, and a heap that stays in order while the base fee does"},
-				{Name: "skiplist", Doc: "sharded, and a skip list that stays in order while the base fee does"},
-			}},
 			{Name: "codec", Doc: "reads and writes messages of JSON-RPC", Impls: []assembly.Impl{
 				{Name: "std", Doc: "encoding/json"},
-				{Name: "v2", Doc: "encoding/json/v2, token by token"},
 				{Name: "scan", Doc: "one pass by hand, without allocations for the envelope"},
 			}},
 			{Name: "transport", Doc: "reads HTTP requests", Impls: []assembly.Impl{
@@ -46,35 +29,19 @@ func Assembly() assembly.Parts {
 			}},
 			{Name: "seal", Doc: "says when a block is made", Impls: []assembly.Impl{
 				{Name: "each", Doc: "a block for each transaction"},
-				{Name: "count", Doc: "a block of 50 transactions, or of those there are after ten block_intervals"},
-				{Name: "timer", Doc: "a block at every block_interval, or earlier with 50 transactions, which are the most"},
-				{Name: "timer-large", Doc: "a block at every block_interval, of at most block_max transactions"},
-			}},
-			{Name: "journal", Doc: "keeps accepted transactions and sealed blocks", Impls: []assembly.Impl{
-				{Name: "sync", Doc: "an fsync before the answer, shared by all that wait for one"},
-				{Name: "lazy", Doc: "an fsync a second: after a crash of the machine, though not of the process, the last second may be lost"},
+				{Name: "timer", Doc: "a block at every block_interval, of at most block_max transactions"},
 			}},
 			{Name: "state", Doc: "keeps the states after the last blocks", Impls: []assembly.Impl{
 				{Name: "statedb", Doc: "go-ethereum's StateDB over its path database"},
 				{Name: "flat", Doc: "records of accounts and slots, with the tries open from block to block"},
 			}},
-			{Name: "layout", Doc: "arranges the records of flat states", Impls: []assembly.Impl{
-				{Name: "scattered", Doc: "a record for each field of an account, and slots apart"},
-				{Name: "local", Doc: "all of an account together"},
-			}},
 		},
 		Settings: assembly.Settings[Config](),
 		Ladder: []assembly.Step{
-			{Name: "sharded", Change: map[string]string{"index": "sharded"}, Why: "transactions that come in no longer share a lock"},
-			{Name: "heap", Change: map[string]string{"index": "heap"}, Why: "a block of few transactions does not order all senders"},
 			{Name: "scan", Change: map[string]string{"codec": "scan"}, Why: "reading the envelope costs as much as the method"},
-			{Name: "count", Change: map[string]string{"seal": "count"}, Why: "a block costs two tries, a batch and an fsync, whatever is in it: 50 transactions share them"},
-			{Name: "timer", Change: map[string]string{"seal": "timer"}, Why: "few transactions do not wait for others"},
-			{Name: "timer-large", Change: map[string]string{"seal": "timer-large"}, Why: "the root costs less for each account when more accounts share its upper nodes"},
+			{Name: "timer", Change: map[string]string{"seal": "timer"}, Why: "a block costs two tries, a batch and an fsync, whatever is in it: all transactions that wait share them"},
 			{Name: "flat", Change: map[string]string{"state": "flat"}, Why: "the nodes of the tries are made for roots, and neither read nor written for each block"},
-			{Name: "local", Change: map[string]string{"layout": "local"}, Why: "records that are written together lie together"},
 			{Name: "loop", Change: map[string]string{"transport": "loop"}, Why: "single calls that arrive together share goroutines, one record and one fsync, as those of an array do"},
-			{Name: "gogc", Change: map[string]string{"gogc": "400"}, Why: "the collector runs a quarter as often over the same few megabytes that live"},
 		},
 	}
 }

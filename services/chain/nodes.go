@@ -131,10 +131,7 @@ func (f *nodes) openJournal(env *daemon.Env, c *blockchain.Chain, config Config)
 	case f.follow != "":
 		nodes = cluster.OpenFollower(o)
 	default:
-		if config.Journal == "lazy" {
-			env.Log.Warn("journal=lazy: a crash of the machine may lose the transactions and blocks of the last second")
-		}
-		j, err := journal.Open(filepath.Join(env.Data, own), journal.Options{Lazy: config.Journal == "lazy", Log: env.Log})
+		j, err := journal.Open(filepath.Join(env.Data, own), journal.Options{Log: env.Log})
 		if err != nil || f.alone() {
 			env.Debug.HandleFunc(peersPath, func(w http.ResponseWriter, _ *http.Request) { writePeers(w, "", true, []struct{}{}) })
 			return j, nil, err

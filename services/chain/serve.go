@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -23,7 +22,6 @@ import (
 	"dyno/parts/jsonrpc/scan"
 	"dyno/parts/jsonrpc/server"
 	"dyno/parts/jsonrpc/std"
-	v2 "dyno/parts/jsonrpc/v2"
 	"dyno/parts/tracing"
 	"dyno/services/chain/api"
 	"dyno/services/chain/api/evm"
@@ -37,7 +35,7 @@ import (
 // callers are the flags that say which pages and names may call, by go-ethereum's names.
 var callers = daemon.Doors{Hosts: "http-vhosts", Origins: "http-corsdomain", Sockets: "ws-origins"}
 
-var codecs = map[string]jsonrpc.Codec{"std": std.Codec{}, "v2": v2.Codec{}, "scan": scan.Codec{}}
+var codecs = map[string]jsonrpc.Codec{"std": std.Codec{}, "scan": scan.Codec{}}
 
 // serving is the flags of serve.
 type serving struct {
@@ -63,11 +61,8 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	if err := f.nodes.check(f.readOnly); err != nil {
 		return daemon.Running{}, daemon.Usage(err)
 	}
-	if percent := assembly.Bind[Config](env.Choice).GOGC; percent > 0 {
-		debug.SetGCPercent(percent)
-	}
 	if f.readOnly {
-		c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: stateKind(env.Choice)}, env.Stderr)
+		c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: env.Choice.Get("state")}, env.Stderr)
 		if err != nil {
 			return daemon.Running{}, err
 		}
@@ -139,7 +134,7 @@ func (f *serving) openNode(ctx context.Context, env *daemon.Env, g *genesis.Gene
 	if err := os.RemoveAll(filepath.Join(env.Data, copied)); err != nil {
 		return nil, err
 	}
-	c, err := openChain(ctx, env.Data, g, blockchain.Options{States: stateKind(env.Choice), Begin: genesis.Development()}, env.Stderr)
+	c, err := openChain(ctx, env.Data, g, blockchain.Options{States: env.Choice.Get("state"), Begin: genesis.Development()}, env.Stderr)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +145,7 @@ func (f *serving) openNode(ctx context.Context, env *daemon.Env, g *genesis.Gene
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	o := node.Options{Sealing: policy, Index: indexes[config.Index](), Space: space(env.Data), Log: env.Log, Fail: env.Fail}
+	o := node.Options{Sealing: policy, Space: space(env.Data), Log: env.Log, Fail: env.Fail}
 	if env.Tracer != nil {
 		o.Tracer = env.Tracer
 	}

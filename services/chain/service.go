@@ -16,7 +16,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/spf13/pflag"
 
-	"dyno/parts/assembly"
 	"dyno/parts/daemon"
 	"dyno/parts/ethereum/archive"
 	"dyno/parts/ethereum/state"
@@ -95,7 +94,7 @@ func importFile(ctx context.Context, env *daemon.Env, genesisFile, path string) 
 		return daemon.Usage(err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: stateKind(env.Choice)}, env.Stderr)
+	c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: env.Choice.Get("state")}, env.Stderr)
 	if err != nil {
 		return err
 	}
@@ -156,14 +155,6 @@ func openChain(ctx context.Context, dir string, g *genesis.Genesis, o blockchain
 		bar.Close()
 	}
 	return c, err
-}
-
-// stateKind is the way to keep states that an assembly chose.
-func stateKind(c assembly.Choice) string {
-	if kind := c.Get("state"); kind != "flat" || c.Get("layout") == "local" {
-		return kind
-	}
-	return "flat-scattered"
 }
 
 // exposeStates shows how much is written for the states, where they know it: the engine's bytes by

@@ -24,10 +24,6 @@ var kinds = []struct {
 		s, err := flat.Open(dir, flat.Options{RootEvery: rootEvery, Boundary: boundary})
 		return must(t, s, err)
 	}},
-	{"flat-scattered", func(t testing.TB, dir string, rootEvery uint64, boundary int) state.States {
-		s, err := flat.Open(dir, flat.Options{RootEvery: rootEvery, Boundary: boundary, Scattered: true})
-		return must(t, s, err)
-	}},
 }
 
 func must[T any](t testing.TB, v T, err error) T {

@@ -9,11 +9,10 @@ import (
 	"dyno/parts/jsonrpc/jsonrpctest"
 	"dyno/parts/jsonrpc/scan"
 	"dyno/parts/jsonrpc/std"
-	"dyno/parts/jsonrpc/v2"
 	"dyno/parts/quicktest"
 )
 
-var codecs = map[string]jsonrpc.Codec{"std": std.Codec{}, "v2": v2.Codec{}, "scan": scan.Codec{}}
+var codecs = map[string]jsonrpc.Codec{"std": std.Codec{}, "scan": scan.Codec{}}
 
 // seeds returns the messages of the suite.
 func seeds() (messages []string) {

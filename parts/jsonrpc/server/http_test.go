@@ -24,7 +24,6 @@ import (
 	"dyno/parts/jsonrpc/scan"
 	"dyno/parts/jsonrpc/server"
 	"dyno/parts/jsonrpc/std"
-	v2 "dyno/parts/jsonrpc/v2"
 	"dyno/parts/servicetest"
 )
 
@@ -134,7 +133,7 @@ var talks = []struct{ message, answer string }{
 
 // eachCodec runs a test with each codec.
 func eachCodec(t *testing.T, test func(*testing.T, server.Options)) {
-	for name, codec := range map[string]jsonrpc.Codec{"std": std.Codec{}, "v2": v2.Codec{}, "scan": scan.Codec{}} {
+	for name, codec := range map[string]jsonrpc.Codec{"std": std.Codec{}, "scan": scan.Codec{}} {
 		t.Run(name, func(t *testing.T) { test(t, server.Options{Codec: codec}) })
 	}
 }

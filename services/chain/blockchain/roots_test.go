@@ -1,8 +1,11 @@
 package blockchain_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/big"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -164,5 +167,33 @@ func TestRootEveryMade(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// States in an arrangement that is no longer read are removed, and made again as flat ones.
+func TestFormerStates(t *testing.T) {
+	dir, g := t.TempDir(), genesis.Development()
+	c, err := blockchain.Open(t.Context(), dir, g, blockchain.Options{States: "statedb"})
+	if err == nil {
+		err = c.Close()
+	}
+	former := filepath.Join(dir, "flat-scattered")
+	if err = errors.Join(err, os.Mkdir(former, 0o700), os.WriteFile(filepath.Join(former, "000001.sst"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = blockchain.Open(t.Context(), dir, nil, blockchain.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(former); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the former states are there: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "flat")); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.StateAt(c.Head()); err != nil {
+		t.Error(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
 	}
 }

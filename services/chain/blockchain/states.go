@@ -1,6 +1,7 @@
 package blockchain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -32,9 +33,6 @@ var kinds = []kind{
 	{"flat", "flat", func(dir string, rules genesis.Rules, readOnly bool) (state.States, error) {
 		return flat.Open(dir, flat.Options{ReadOnly: readOnly, RootEvery: rules.RootEvery})
 	}},
-	{"flat-scattered", "flat-scattered", func(dir string, rules genesis.Rules, readOnly bool) (state.States, error) {
-		return flat.Open(dir, flat.Options{ReadOnly: readOnly, RootEvery: rules.RootEvery, Scattered: true})
-	}},
 }
 
 // StateKinds are the names for Options.States, the default first.
@@ -45,9 +43,20 @@ func StateKinds() (names []string) {
 	return names
 }
 
+// formerFolder held flat states in an arrangement that is no longer read: they are made again from
+// the blocks, in the folder of the kind flat.
+const formerFolder = "flat-scattered"
+
 // openStates opens the states, or makes them anew from the genesis if none of them is that of a
 // block.
 func (c *Chain) openStates(dir, name string) (err error) {
+	former := filepath.Join(dir, formerFolder)
+	if _, err := os.Stat(former); err == nil {
+		name = cmp.Or(name, "flat")
+		if err := os.RemoveAll(former); err != nil {
+			return err
+		}
+	}
 	i := slices.Index(StateKinds(), name)
 	if name == "" {
 		i = latest(dir)

@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -51,18 +50,14 @@ var (
 
 // Options of a journal. The zero value is the documented default.
 type Options struct {
-	// Lazy leaves it to the next second to sync: records survive kill -9 when an append returns, but
-	// not a crash of the machine.
-	Lazy bool
-	FS   vfs.FS       // nil: the operating system's
-	Log  *slog.Logger // receives reports of damage; nil: slog.Default
+	FS  vfs.FS       // nil: the operating system's
+	Log *slog.Logger // receives reports of damage; nil: slog.Default
 }
 
 // Journal is an open journal. Its methods may be called from any goroutine, but Replay comes first.
 type Journal struct {
 	dir   string
 	log   *wal.Log
-	lazy  *lazy // nil: every append is synced
 	size  atomic.Int64
 	count atomic.Uint64
 }
@@ -76,38 +71,13 @@ func Open(dir string, o Options) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{dir: dir}
-	var backend wal.Backend = files
-	if o.Lazy {
-		j.lazy = &lazy{Files: files}
-		backend = j.lazy
-	}
-	j.log = wal.New(backend, wal.Options{Commit: wal.Group})
-	return j, nil
+	return &Journal{dir: dir, log: wal.New(files, wal.Options{Commit: wal.Group})}, nil
 }
 
 // damaged says what a reader of the error can do.
 func damaged(dir string, err error) error {
 	return fmt.Errorf("%w: %w; restore the data folder from a backup, or move %s away: then transactions that were accepted and the last blocks may be lost",
 		ErrDamaged, err, dir)
-}
-
-// lazy is a log in files that is synced once a second while it is written to.
-type lazy struct {
-	*segment.Files
-	synced time.Time // the log calls Sync from one goroutine
-	force  atomic.Bool
-}
-
-// Sync implements wal.Backend, with a promise that holds for the end of the process only.
-func (l *lazy) Sync() error {
-	if now := time.Now(); l.force.Load() || now.Sub(l.synced) >= time.Second {
-		l.synced = now
-		if err := l.Files.Sync(); err != nil { // what was answered for is lost
-			return fmt.Errorf("%w: %w", wal.ErrFailed, err)
-		}
-	}
-	return nil
 }
 
 // Accept appends transactions in their canonical form, all or none.
@@ -144,10 +114,6 @@ func (j *Journal) append(batch [][]byte) error {
 // it returns all transactions whose Accept has begun and that are in no block. Others may be
 // accepted meanwhile. A crash at any moment loses nothing.
 func (j *Journal) Checkpoint(head uint64, waiting func() [][]byte) error {
-	if j.lazy != nil {
-		j.lazy.force.Store(true)
-		defer j.lazy.force.Store(false)
-	}
 	if err := j.log.Roll(); err != nil { // so that all records before can be removed
 		return fmt.Errorf("checkpoint of the journal: %w", err)
 	}

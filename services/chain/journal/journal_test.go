@@ -79,9 +79,9 @@ func large(nonces ...uint64) [][]byte {
 }
 
 // opened is a journal over files.
-func opened(t *testing.T, dir string, files vfs.FS, lazy bool) *Journal {
+func opened(t *testing.T, dir string, files vfs.FS) *Journal {
 	t.Helper()
-	j, err := Open(dir, Options{FS: files, Lazy: lazy, Log: slog.New(slog.DiscardHandler)})
+	j, err := Open(dir, Options{FS: files, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func try(t *testing.T, err error) {
 // What was accepted and sealed is there after a power cut; a chain that lost blocks gets them back.
 func TestSurvivesPowerCut(t *testing.T) {
 	disk, c := faultdisk.New(), newChain()
-	j := opened(t, "journal", disk, false)
+	j := opened(t, "journal", disk)
 	txs, bytes := made(0, 1, 2, 3)
 	try(t, j.Accept(bytes[:3]...))
 	one := block(c.Head(), txs[0], txs[1])
@@ -123,7 +123,7 @@ func TestSurvivesPowerCut(t *testing.T) {
 	try(t, j.Seal(two))
 	try(t, j.Accept(bytes[3]))
 	for seed := range uint64(20) {
-		after := opened(t, "journal", disk.Crash(seed), false)
+		after := opened(t, "journal", disk.Crash(seed))
 		replayed(t, after, newChain(), 2, 2, 3)
 		lost := newChain()
 		lost.blocks = append(lost.blocks, one)
@@ -135,41 +135,39 @@ func TestSurvivesPowerCut(t *testing.T) {
 
 // A checkpoint keeps what waits, and drops the rest.
 func TestCheckpoint(t *testing.T) {
-	for _, lazily := range []bool{false, true} {
-		disk, c := faultdisk.New(), newChain()
-		j := opened(t, "journal", disk, lazily)
-		txs, bytes := made(0, 1, 2, 3, 4)
-		try(t, j.Accept(bytes[:4]...))
-		one := block(c.Head(), txs[0])
-		try(t, j.Seal(one))
-		try(t, c.Append(t.Context(), one))
-		before := j.Size()
-		try(t, j.Checkpoint(1, func() [][]byte { return [][]byte{bytes[1], bytes[3]} })) // 2 was given up
-		if j.Size() >= before || j.Size() == 0 {
-			t.Errorf("%d bytes after a checkpoint, %d before", j.Size(), before)
-		}
-		if first, _ := j.log.Bounds(); first < 5 {
-			t.Errorf("the records from %d on are kept", first)
-		}
-		try(t, j.Accept(bytes[4]))
-		two := block(one.Header(), txs[1])
-		try(t, j.Seal(two))
-		try(t, j.Close())
-
-		j = opened(t, "journal", disk.CrashClean(), lazily)
-		replayed(t, j, c, 2, 3, 4)
-		if _, err := j.Replay(t.Context(), newChain()); !errors.Is(err, ErrDamaged) {
-			t.Errorf("a chain without what was durable: %v", err)
-		}
-		try(t, j.Close())
+	disk, c := faultdisk.New(), newChain()
+	j := opened(t, "journal", disk)
+	txs, bytes := made(0, 1, 2, 3, 4)
+	try(t, j.Accept(bytes[:4]...))
+	one := block(c.Head(), txs[0])
+	try(t, j.Seal(one))
+	try(t, c.Append(t.Context(), one))
+	before := j.Size()
+	try(t, j.Checkpoint(1, func() [][]byte { return [][]byte{bytes[1], bytes[3]} })) // 2 was given up
+	if j.Size() >= before || j.Size() == 0 {
+		t.Errorf("%d bytes after a checkpoint, %d before", j.Size(), before)
 	}
+	if first, _ := j.log.Bounds(); first < 5 {
+		t.Errorf("the records from %d on are kept", first)
+	}
+	try(t, j.Accept(bytes[4]))
+	two := block(one.Header(), txs[1])
+	try(t, j.Seal(two))
+	try(t, j.Close())
+
+	j = opened(t, "journal", disk.CrashClean())
+	replayed(t, j, c, 2, 3, 4)
+	if _, err := j.Replay(t.Context(), newChain()); !errors.Is(err, ErrDamaged) {
+		t.Errorf("a chain without what was durable: %v", err)
+	}
+	try(t, j.Close())
 }
 
 // A full disk refuses, and keeps nothing of what it refused; later appends succeed, and so does a
 // checkpoint on the reserve.
 func TestFullDisk(t *testing.T) {
 	disk, c := faultdisk.New(), newChain()
-	j := opened(t, "journal", disk, false)
+	j := opened(t, "journal", disk)
 	var waiting, next []uint64
 	accept := func() error {
 		first := uint64(len(next))
@@ -199,33 +197,16 @@ func TestFullDisk(t *testing.T) {
 		t.Error("the journal is low after a checkpoint")
 	}
 	try(t, j.Close())
-	j = opened(t, "journal", disk.CrashClean(), false)
+	j = opened(t, "journal", disk.CrashClean())
 	replayed(t, j, c, 0, waiting...)
 	try(t, j.Close())
-}
-
-// Without a sync, what an append has answered for is in files that the end of the process leaves.
-func TestLazy(t *testing.T) {
-	dir := t.TempDir()
-	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
-	j := opened(t, first, nil, true)
-	for nonce := range uint64(50) {
-		try(t, j.Accept(raws(nonce)...))
-	}
-	try(t, os.CopyFS(second, os.DirFS(first)))
-	after := opened(t, second, nil, false)
-	txs, err := after.Replay(t.Context(), newChain())
-	if err != nil || len(txs) != 50 {
-		t.Errorf("%d transactions, %v", len(txs), err)
-	}
-	try(t, errors.Join(j.Close(), after.Close()))
 }
 
 // A bit that changed in a closed journal is noticed, with the file in which it is, unless it is one
 // of those that fill up a record to a multiple of 8 bytes, and so changes nothing.
 func TestNamesDamage(t *testing.T) {
 	dir := t.TempDir()
-	j, c := opened(t, filepath.Join(dir, "whole"), nil, false), newChain()
+	j, c := opened(t, filepath.Join(dir, "whole"), nil), newChain()
 	txs, bytes := made(0, 1)
 	try(t, j.Accept(bytes...))
 	try(t, j.Seal(block(c.Head(), txs[0])))
@@ -271,7 +252,7 @@ func TestContradictions(t *testing.T) {
 		"a block that does not execute":      func(j *Journal) error { return j.Seal(block(&types.Header{Number: new(big.Int)})) },
 		"blocks that were durable elsewhere": func(j *Journal) error { return j.Checkpoint(7, func() [][]byte { return nil }) },
 	} {
-		j := opened(t, "journal", faultdisk.New(), false)
+		j := opened(t, "journal", faultdisk.New())
 		try(t, records(j))
 		if _, err := j.Replay(t.Context(), newChain()); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "record") {
 			t.Errorf("%s: %v", name, err)

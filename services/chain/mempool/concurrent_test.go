@@ -8,21 +8,13 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"dyno/services/chain/mempool"
-	"dyno/services/chain/mempool/index"
 )
 
 // TestConcurrent adds from several goroutines while blocks are sealed. All that was accepted must
 // be sealed once, in the order of nonces; some entries are withdrawn first, some rounds fail.
 func TestConcurrent(t *testing.T) {
-	for kind, empty := range kinds {
-		t.Run(kind, func(t *testing.T) { addAndSeal(t, empty()) })
-	}
-}
-
-func addAndSeal(t *testing.T, ix index.Index) {
 	const workers, senders, each = 4, 8, 100
 	f := newFixture(t, mempool.Options{})
-	f.Pool = mempool.New(ix, mempool.Options{}, f.account)
 	var group sync.WaitGroup
 	defer group.Wait()
 	for w := range workers {
@@ -109,14 +101,7 @@ func TestAllocations(t *testing.T) {
 
 // BenchmarkPool is the whole way of an entry: added, confirmed, sealed with 199 others.
 func BenchmarkPool(b *testing.B) {
-	for kind, empty := range kinds {
-		b.Run(kind, func(b *testing.B) { addAndMine(b, empty()) })
-	}
-}
-
-func addAndMine(b *testing.B, ix index.Index) {
 	f := newFixture(b, mempool.Options{})
-	f.Pool = mempool.New(ix, mempool.Options{}, f.account)
 	base := big.NewInt(1)
 	entries := make([]*mempool.Entry, b.N)
 	for i := range entries {

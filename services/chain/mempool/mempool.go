@@ -58,7 +58,7 @@ const shards = 256
 // Pool holds entries. Its methods may be called from any goroutine; those that seal (Next, Failed,
 // Release, Sealed) from one at a time.
 type Pool struct {
-	index   index.Index
+	index   *index.Index
 	options Options
 	account func(common.Address) (Account, error)
 	ready   chan struct{}
@@ -88,14 +88,14 @@ type shard struct {
 
 // New returns an empty pool. Account reads a sender's account after the head; it is called with
 // locks held, and must not call the pool.
-func New(ix index.Index, o Options, account func(common.Address) (Account, error)) *Pool {
+func New(o Options, account func(common.Address) (Account, error)) *Pool {
 	if o.Transactions == 0 {
 		o.Transactions = 1 << 17
 	}
 	if o.Bytes == 0 {
 		o.Bytes = 256 << 20
 	}
-	p := &Pool{index: ix, options: o, account: account, ready: make(chan struct{}, 1), blocked: map[*sender]struct{}{}}
+	p := &Pool{index: index.New(), options: o, account: account, ready: make(chan struct{}, 1), blocked: map[*sender]struct{}{}}
 	for i := range p.shards {
 		p.shards[i].senders = map[common.Address]*sender{}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/holiman/uint256"
 
 	"dyno/services/chain/mempool"
-	"dyno/services/chain/mempool/index"
 )
 
 // chain is the accounts after a head.
@@ -54,11 +53,7 @@ func newFixture(t testing.TB, o mempool.Options) *fixture {
 	for name := byte('a'); name <= 'z'; name++ {
 		c.set(address(name), 0, 1e12)
 	}
-	return &fixture{t, c, mempool.New(index.NewHeap(), o, c.account)}
-}
-
-var kinds = map[string]func() index.Index{
-	"map": index.NewMap, "sharded": index.NewSharded, "heap": index.NewHeap, "skiplist": index.NewSkipList,
+	return &fixture{t, c, mempool.New(o, c.account)}
 }
 
 func address(name byte) common.Address { return common.Address{19: name} }

@@ -16,15 +16,12 @@ import (
 
 	"dyno/parts/quicktest"
 	"dyno/services/chain/mempool"
-	"dyno/services/chain/mempool/index"
 )
 
-// TestModel does the same to a pool and to a naive one, over each kind of index.
+// TestModel does the same to a pool and to a naive one.
 func TestModel(t *testing.T) {
 	quicktest.Checks(t, 60)
-	for kind, empty := range kinds {
-		t.Run(kind, rapid.MakeCheck(func(t *rapid.T) { against(t, empty()) }))
-	}
+	rapid.Check(t, against)
 }
 
 // capacity is that of the model, in transactions: little, so that it is often full.
@@ -232,11 +229,11 @@ func (m *model) failed(v *version) {
 	}
 }
 
-// against does the same to a pool over a kind of index, and to the model.
-func against(t *rapid.T, ix index.Index) {
+// against does the same to a pool, and to the model.
+func against(t *rapid.T) {
 	c := &chain{accounts: map[common.Address]mempool.Account{}}
 	m := &model{senders: map[byte]*account{}}
-	p := mempool.New(ix, mempool.Options{Transactions: capacity}, c.account)
+	p := mempool.New(mempool.Options{Transactions: capacity}, c.account)
 	set := func(from byte) { c.set(address(from), m.senders[from].nonce, m.senders[from].balance) }
 	for _, from := range []byte("abc") {
 		m.senders[from] = &account{balance: 10_000_000, slots: map[uint64][]*version{}}

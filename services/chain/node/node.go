@@ -33,14 +33,12 @@ import (
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/mempool"
-	"dyno/services/chain/mempool/index"
 	"dyno/services/chain/sealing"
 )
 
 // Options of a node. Zero values are the defaults.
 type Options struct {
 	Sealing *sealing.Policy // required
-	Index   index.Index     // required
 	Pool    mempool.Options
 
 	Checkpoint int64 // bytes of records after which the journal is shortened; 0: 64 MiB
@@ -132,7 +130,7 @@ func (n *Node) recover(ctx context.Context) error {
 	if err := n.look(); err != nil {
 		return err
 	}
-	n.pool = mempool.New(n.o.Index, n.o.Pool, n.account)
+	n.pool = mempool.New(n.o.Pool, n.account)
 	entries, errs, view := make([]*mempool.Entry, len(txs)), make([]error, len(txs)), n.view.Load()
 	n.spread(ctx, len(txs), func(i int) { entries[i], errs[i] = view.entry(txs[i], nil) }, func(i int, err error) { errs[i] = err })
 	waiting := 0

@@ -24,7 +24,6 @@ import (
 	"dyno/services/chain/chaintest"
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/journal"
-	"dyno/services/chain/mempool/index"
 	"dyno/services/chain/sealing"
 )
 
@@ -68,7 +67,7 @@ func open(t *testing.T, b begin) *world {
 	if b.options.Sealing == nil {
 		b.options.Sealing, _ = sealing.New("each", sealing.Config{Max: 1})
 	}
-	b.options.Index, b.options.Log = index.NewMap(), quiet
+	b.options.Log = quiet
 	b.options.Fail = func(err error) { w.failed.Store(&err) }
 	if w.Node, err = Open(t.Context(), c, j, b.options); err != nil {
 		t.Fatal(err)
@@ -254,7 +253,7 @@ func TestFailedDisk(t *testing.T) {
 // Transactions that cannot pay the base fee get empty blocks, until they can; no more than those.
 func TestBaseFeeFalls(t *testing.T) {
 	g := genesis.Funded(100_000, genesis.Accounts[:]) // so that three transfers are more than the target
-	timer, err := sealing.New("timer-large", sealing.Config{Interval: 1e6, Max: 100})
+	timer, err := sealing.New("timer", sealing.Config{Interval: 1e6, Max: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +355,7 @@ func TestDoesNotStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), c, j, Options{Index: index.NewMap(), Log: slog.New(slog.DiscardHandler)}); !errors.Is(err, journal.ErrDamaged) {
+	if _, err := Open(t.Context(), c, j, Options{Log: slog.New(slog.DiscardHandler)}); !errors.Is(err, journal.ErrDamaged) {
 		t.Error(err)
 	}
 }
@@ -384,7 +383,7 @@ func TestProofOfWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), c, j, Options{Index: index.NewMap(), Log: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), "proof of work") {
+	if _, err := Open(t.Context(), c, j, Options{Log: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), "proof of work") {
 		t.Error(err)
 	}
 }

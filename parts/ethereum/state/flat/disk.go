@@ -23,7 +23,7 @@ const (
 	codeBytes  = 32 << 20
 )
 
-// Keys beside those of a layout.
+// Keys beside those of accounts and slots.
 const (
 	nodeRecords    = "node_"    // + hash of the address, for a trie of slots, + path: the node
 	codeRecords    = "code_"    // + hash: code of a contract
@@ -44,11 +44,10 @@ func numbered(n uint64) []byte { return binary.BigEndian.AppendUint64([]byte(cha
 
 // disk are the records.
 type disk struct {
-	db     *pebble.DB
-	dir    string
-	layout layout
-	codes  *lru.SizeConstrainedCache[common.Hash, []byte]
-	user   atomic.Int64 // bytes of the records of accounts and slots that were written
+	db    *pebble.DB
+	dir   string
+	codes *lru.SizeConstrainedCache[common.Hash, []byte]
+	user  atomic.Int64 // bytes of the records of accounts and slots that were written
 }
 
 func openDisk(dir string, o Options) (*disk, error) {
@@ -56,11 +55,7 @@ func openDisk(dir string, o Options) (*disk, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &disk{db: db, dir: dir, layout: local, codes: lru.NewSizeConstrainedCache[common.Hash, []byte](codeBytes)}
-	if o.Scattered {
-		d.layout = scattered
-	}
-	return d, nil
+	return &disk{db: db, dir: dir, codes: lru.NewSizeConstrainedCache[common.Hash, []byte](codeBytes)}, nil
 }
 
 // get returns a copy of a record; nil if there is none.
@@ -77,11 +72,15 @@ func (d *disk) get(key []byte) ([]byte, error) {
 }
 
 func (d *disk) account(address common.Address) (*types.StateAccount, error) {
-	return d.layout.account(address, d.get)
+	text, err := d.get(accountKey(address))
+	if err != nil {
+		return nil, err
+	}
+	return decodeAccount(text)
 }
 
 func (d *disk) slot(address common.Address, key common.Hash) (common.Hash, error) {
-	value, err := d.get(append(d.layout.slots(address), key[:]...))
+	value, err := d.get(append(slotKeys(address), key[:]...))
 	return common.BytesToHash(value), err
 }
 
@@ -117,14 +116,14 @@ func (d *disk) write(c *changes, at *boundary) error {
 	return d.commit(pebble.NoSync, func(b *pebble.Batch) error {
 		for address := range c.wiped {
 			owner := nodeKey(hashOf(address), nil)
-			b.DeleteRange(d.layout.slots(address), after(d.layout.slots(address)), nil)
+			b.DeleteRange(slotKeys(address), after(slotKeys(address)), nil)
 			b.DeleteRange(owner, after(owner), nil)
 		}
 		for address, account := range c.accounts {
-			d.layout.put(b, address, account)
+			put(b, accountKey(address), encodeAccount(account))
 		}
 		for address, slots := range c.slots {
-			prefix := d.layout.slots(address)
+			prefix := slotKeys(address)
 			for key, value := range slots {
 				put(b, append(prefix[:len(prefix):len(prefix)], key[:]...), common.TrimLeftZeroes(value[:]))
 			}

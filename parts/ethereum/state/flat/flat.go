@@ -38,7 +38,6 @@ const (
 type Options struct {
 	ReadOnly  bool
 	RootEvery uint64 // number of blocks from one root in a header to the next; 0 is 1
-	Scattered bool   // a record for each field of an account, instead of all of an account together
 	Boundary  int    // number of changed accounts and slots from one boundary to the next; 0 is 65,536
 }
 

@@ -55,12 +55,12 @@ func (s *States) verifyCode(account *types.StateAccount) error {
 }
 
 func (s *States) verifyDisk(ctx context.Context) error {
-	n, layout := nodes{s, s.base.Number}, s.disk.layout
-	accounts, err := n.open(common.Hash{}, s.base.Root)
+	n := nodes{s, s.base.Number}
+	opened, err := n.open(common.Hash{}, s.base.Root)
 	if err != nil {
 		return err
 	}
-	return s.match(ctx, accounts, []byte(layout.prefix), common.AddressLength, func(key, _ []byte) ([]byte, error) {
+	return s.match(ctx, opened, []byte(accounts), common.AddressLength, func(key, _ []byte) ([]byte, error) {
 		address := common.BytesToAddress(key)
 		account, err := s.disk.account(address)
 		if err = errors.Join(err, s.verifyCode(account)); err != nil {
@@ -68,7 +68,7 @@ func (s *States) verifyDisk(ctx context.Context) error {
 		}
 		slots, err := n.open(hashOf(address), account.Root)
 		if err == nil {
-			err = s.match(ctx, slots, layout.slots(address), common.HashLength, func(_, value []byte) ([]byte, error) { return rlp.EncodeToBytes(value) })
+			err = s.match(ctx, slots, slotKeys(address), common.HashLength, func(_, value []byte) ([]byte, error) { return rlp.EncodeToBytes(value) })
 		}
 		leaf, err1 := rlp.EncodeToBytes(account)
 		return leaf, errors.Join(err, err1)

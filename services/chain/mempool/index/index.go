@@ -1,5 +1,5 @@
 // Package index finds waiting transactions by their hashes, and the best-paying of those that can
-// be sealed next. Its implementations differ in their locks and in what Walk costs.
+// be sealed next.
 //
 // It is not for rules: which transaction may wait, and which can be sealed, is the mempool's. It
 // starts no goroutines.
@@ -13,42 +13,6 @@ import (
 	"github.com/holiman/uint256"
 	"go.opentelemetry.io/otel/trace"
 )
-
-// Index holds entries. Its methods may be called concurrently, those for one entry not.
-type Index interface {
-	// Put adds an entry for Get. Its hash must be new.
-	Put(*Entry)
-	// Get returns the entry of a transaction's hash, or nil.
-	Get(common.Hash) *Entry
-	// Delete removes an entry that was Put; it must not be offered.
-	Delete(*Entry)
-
-	// Offer adds an entry for Walk. It must be new there.
-	Offer(*Entry)
-	// Retract removes an entry that was offered and not taken.
-	Retract(*Entry)
-	// Offered is the number of entries that are offered.
-	Offered() int
-	// Walk visits the offered entries that pay the base fee, those with the highest effective tips
-	// first, and of equal ones the oldest. Visit decides what becomes of the entry, and may return
-	// another one to be offered, which the same walk visits in its turn. Visit must not call the
-	// index.
-	Walk(base *uint256.Int, visit func(*Entry) (Verdict, *Entry))
-}
-
-// NewMap returns an empty index of two maps, of all entries and of those that are offered, with a
-// lock each. A walk orders all that is offered.
-func NewMap() Index { return newMaps(1) }
-
-// NewSharded returns what NewMap does, in 64 shards with locks of their own.
-func NewSharded() Index { return newMaps(shards) }
-
-// NewHeap returns an empty index of a sharded map, and a heap of the entries that are offered.
-func NewHeap() Index { return newOrdered(new(fees)) }
-
-// NewSkipList returns an empty index of a sharded map, and a skip list of the entries that are
-// offered.
-func NewSkipList() Index { return newOrdered(new(list)) }
 
 // Verdict is what becomes of an entry that a walk visits.
 type Verdict int
@@ -74,7 +38,7 @@ type Entry struct {
 	Arrival uint64
 
 	cap, tip  uint256.Int // wei per gas
-	effective uint256.Int // the tip at the base fee by which an ordered index is ordered; guarded by its lock
+	effective uint256.Int // the tip at the base fee of the last walk; guarded by the lock of the index
 	unpaid    bool        // the entry cannot pay that base fee; guarded likewise
 	place     int         // in a heap; guarded likewise
 }

@@ -7,63 +7,57 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// ordered is an index whose offered entries stay in the order of the last walk's base fee. A walk
-// at another one orders them again.
-type ordered struct {
+// Index holds entries: all in a sharded map, and those that are offered in a heap, which stays in
+// the order of the last walk's base fee. A walk at another one orders them again. Its methods may
+// be called concurrently, those for one entry not.
+type Index struct {
 	hashes
 	mu    sync.Mutex
-	order order
+	order fees
 	base  uint256.Int
 }
 
-// order is entries that are rated by one base fee, in the order of a walk.
-type order interface {
-	Len() int
-	first() *Entry // nil: there is none
-	pop()          // removes the first
-	push(*Entry)
-	remove(*Entry)
-	rate(base *uint256.Int) // rates all, and orders them
-}
+// New returns an empty index.
+func New() *Index { return &Index{hashes: newHashes()} }
 
-func newOrdered(o order) *ordered { return &ordered{hashes: newHashes(shards), order: o} }
-
-// Offer implements Index.
-func (o *ordered) Offer(e *Entry) {
+// Offer adds an entry for Walk. It must be new there.
+func (o *Index) Offer(e *Entry) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	e.rate(&o.base)
 	o.order.push(e)
 }
 
-// Retract implements Index.
-func (o *ordered) Retract(e *Entry) {
+// Retract removes an entry that was offered and not taken.
+func (o *Index) Retract(e *Entry) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.order.remove(e)
 }
 
-// Offered implements Index.
-func (o *ordered) Offered() int {
+// Offered is the number of entries that are offered.
+func (o *Index) Offered() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.order.Len()
 }
 
-// Walk implements Index.
-func (o *ordered) Walk(base *uint256.Int, visit func(*Entry) (Verdict, *Entry)) {
+// Walk visits the offered entries that pay the base fee, those with the highest effective tips
+// first, and of equal ones the oldest. Visit decides what becomes of the entry, and may return
+// another one to be offered, which the same walk visits in its turn. Visit must not call the index.
+func (o *Index) Walk(base *uint256.Int, visit func(*Entry) (Verdict, *Entry)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !base.Eq(&o.base) {
 		o.base = *base
 		o.order.rate(base)
 	}
-	walk(o.order, base, visit)
+	walk(&o.order, base, visit)
 }
 
 // walk visits entries, which are rated by base. Those that are kept leave the order meanwhile, so
 // that what is next is always first.
-func walk(o order, base *uint256.Int, visit func(*Entry) (Verdict, *Entry)) {
+func walk(o *fees, base *uint256.Int, visit func(*Entry) (Verdict, *Entry)) {
 	var kept []*Entry
 	for e := o.first(); e != nil && !e.unpaid; e = o.first() {
 		verdict, next := visit(e)
@@ -84,9 +78,10 @@ func walk(o order, base *uint256.Int, visit func(*Entry) (Verdict, *Entry)) {
 	}
 }
 
-// fees is an order in a heap. Each entry knows its place there.
+// fees are entries that are rated by one base fee, in a heap. Each knows its place there.
 type fees []*Entry
 
+// first is the entry that a walk visits first, or nil.
 func (f *fees) first() *Entry {
 	if len(*f) == 0 {
 		return nil
@@ -98,6 +93,7 @@ func (f *fees) pop()            { heap.Pop(f) }
 func (f *fees) push(e *Entry)   { heap.Push(f, e) }
 func (f *fees) remove(e *Entry) { heap.Remove(f, e.place) }
 
+// rate rates all by a base fee, and orders them.
 func (f *fees) rate(base *uint256.Int) {
 	for i, e := range *f {
 		e.rate(base)
