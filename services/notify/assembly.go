@@ -25,10 +25,6 @@ func Assembly() assembly.Parts {
 				{Name: "reuse", Doc: "as many idle connections per host as there are workers"},
 				{Name: "direct", Doc: "a worker writes its webhook and reads the answer itself, by HTTP/1.1 (parts/http1)"},
 			}},
-			{Name: "encoding", Doc: "makes signed requests of notices", Impls: []assembly.Impl{
-				{Name: "attempt", Doc: "encodes and signs afresh for every attempt"},
-				{Name: "prepared", Doc: "encodes once, keeps keyed hashes and their buffers"},
-			}},
 			{Name: "batching", Doc: "chooses what goes into one webhook", Impls: []assembly.Impl{
 				{Name: "single", Doc: "one notice"},
 				{Name: "batch", Doc: "all that waits, for a subscriber that asked for batches"},
@@ -40,8 +36,6 @@ func Assembly() assembly.Parts {
 				Why: "the default transport keeps 2 idle connections per host: 16 workers open and close the rest"},
 			{Name: "workers", Change: map[string]string{"workers": "256"},
 				Why: "Little's law: 16 workers carry 3,200/s to a receiver that answers in 5 ms; 256 carry 51,200/s, more than two cores send"},
-			{Name: "prepared", Change: map[string]string{"encoding": "prepared"},
-				Why: "a body is encoded once instead of at every attempt; keyed hashes and their buffers are used again"},
 			{Name: "batch", Change: map[string]string{"batching": "batch"},
 				Why: "a webhook's cost is the request's, not the notice's: a subscriber that asks for batches shares one among many"},
 			{Name: "group", Change: map[string]string{"commit": "group"},

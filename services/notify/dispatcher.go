@@ -27,7 +27,6 @@ import (
 type Config struct {
 	Ingest   string `seam:"ingest"`
 	Client   string `seam:"client"`
-	Encoding string `seam:"encoding"`
 	Batching string `seam:"batching"`
 	Log      string `seam:"log"`
 	Commit   string `seam:"commit"`
@@ -98,7 +97,7 @@ func New(c Config) (*Dispatcher, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	sender, err := webhook.NewSender(webhook.Options{
-		Client: c.Client, Encoding: c.Encoding, Workers: c.Workers, Timeout: c.Timeout, AllowPrivate: c.AllowPrivate, Log: c.Logger, Transport: c.transport,
+		Client: c.Client, Workers: c.Workers, Timeout: c.Timeout, AllowPrivate: c.AllowPrivate, Log: c.Logger, Transport: c.transport,
 	})
 	if err != nil {
 		return nil, err
@@ -138,7 +137,7 @@ func (d *Dispatcher) open(sender *webhook.Sender) (err error) {
 		return errors.Join(err, s.Close())
 	}
 	d.table = routing.New(routing.Options{Store: s, Deliverer: d.deliverer, SecretOverlap: c.SecretOverlap, AllowPrivate: c.AllowPrivate, Log: c.Logger})
-	d.reader = backlog.NewReader(backlog.Options{Store: s, Table: d.table, Deliverer: d.deliverer, Sender: sender, KeepAge: c.KeepAge, Log: c.Logger})
+	d.reader = backlog.NewReader(backlog.Options{Store: s, Table: d.table, Deliverer: d.deliverer, KeepAge: c.KeepAge, Log: c.Logger})
 	d.maintainer = backlog.NewMaintainer(backlog.MaintainerOptions{
 		Store: s, Table: d.table, Deliverer: d.deliverer, KeepAge: c.KeepAge, KeepBytes: c.KeepBytes,
 		History: max(c.History, c.DedupWindow), HistoryBytes: c.HistoryBytes,
@@ -152,7 +151,7 @@ func (d *Dispatcher) open(sender *webhook.Sender) (err error) {
 	d.stream = ingest.NewStream(s)
 	d.streams = push.New(d.stream, push.Options{MaxStreams: c.MaxStreams})
 	d.acceptor = ingest.New(ingest.Options{
-		Store: s, IDs: ids, Table: d.table, Reader: d.reader, Deliverer: d.deliverer, Sender: sender, Stream: d.stream,
+		Store: s, IDs: ids, Table: d.table, Reader: d.reader, Deliverer: d.deliverer, Stream: d.stream,
 		MaxPending: c.MaxPending, MaxLog: c.MaxLog, MaxAge: c.MaxAge,
 	})
 	d.api = api.New(api.API{Store: s, Table: d.table, Acceptor: d.acceptor, Reader: d.reader, Deliverer: d.deliverer, Streams: d.streams})

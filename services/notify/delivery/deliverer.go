@@ -182,7 +182,6 @@ func (d *Deliverer) Resume(r *Receiver, n *notice.Notice, w subscription.Waiting
 // SendTest sends one notice to one subscription, now and once. It counts nowhere, and its outcome
 // changes nothing.
 func (d *Deliverer) SendTest(r *Receiver, n *notice.Notice) webhook.Outcome {
-	d.options.Sender.Prepare(n)
 	r.Mu.Lock()
 	w := webhook.Webhook{Target: r.target, Notices: []*notice.Notice{n}}
 	r.Mu.Unlock()
