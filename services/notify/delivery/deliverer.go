@@ -36,7 +36,6 @@ type Options struct {
 
 	Batching      string // implementation, by name
 	QueueCapacity int    // lanes
-	BatchInflight int    // webhooks in flight to one subscription that gets batches
 	Workers       int
 	MaxAttempts   int
 	Backoff       time.Duration // after the first failed attempt; doubles
@@ -76,11 +75,11 @@ type Counters struct {
 // New returns a deliverer that does not send yet. An unknown name in o is an error that lists those
 // that exist.
 func New(o Options) (*Deliverer, error) {
-	newPacker, err := refusal.Pick("batching", newPackers, o.Batching)
+	pack, err := refusal.Pick("batching", packers, o.Batching)
 	if err != nil {
 		return nil, err
 	}
-	d := &Deliverer{options: o, pack: newPacker(o), spans: spans{o.Tracer}, durations: newDurations(), room: make(chan struct{}, 1)}
+	d := &Deliverer{options: o, pack: pack, spans: spans{o.Tracer}, durations: newDurations(), room: make(chan struct{}, 1)}
 	d.init(newRunQueue(o.QueueCapacity), backoff{o.Backoff, o.MaxBackoff})
 	return d, nil
 }
