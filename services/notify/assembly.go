@@ -14,7 +14,6 @@ func Assembly() assembly.Parts {
 			{Name: "log", Doc: "keeps notices and the journal", Impls: []assembly.Impl{
 				{Name: "segment", Doc: "files in the data folder (parts/wal/segment)"},
 				{Name: "jetstream", Doc: "two streams of NATS JetStream, for more than one machine; see jetstream_url"},
-				{Name: "memory", Doc: "not durable: what is pending when the process ends is lost"},
 			}},
 			{Name: "commit", Doc: "makes notices durable before they are acknowledged", Impls: []assembly.Impl{
 				{Name: "each", Doc: "an fsync for each request"},

@@ -192,7 +192,7 @@ func (d *Dispatcher) Close(ctx context.Context) (left int, err error) {
 // unfinished reports whether something is in progress, or in the log and about to be read. The log
 // is checked first: what is read meanwhile is in progress then.
 func (d *Dispatcher) unfinished() bool {
-	return d.reader.Reading() || d.deliverer.Out() > 0 || d.store.InMemory() && d.deliverer.Pending.Load() > 0
+	return d.reader.Reading() || d.deliverer.Out() > 0
 }
 
 // end breaks off what is in progress and waits for everything that runs.
