@@ -223,12 +223,3 @@ func unpack(t *testing.T, archive []byte) string {
 		}
 	}
 }
-
-func TestBackupOfAnotherLog(t *testing.T) {
-	p := serve(t, t.TempDir(), "--set=log=memory")
-	status, answer, err := ask("GET", p.debug+"/debug/notify/backup", "", "")
-	if err != nil || status != http.StatusNotImplemented || !strings.Contains(string(answer), "log=memory") {
-		t.Errorf("%d %s, %v", status, answer, err)
-	}
-	p.stop()
-}

@@ -14,7 +14,6 @@ func Assembly() assembly.Parts {
 			{Name: "log", Doc: "keeps notices and the journal", Impls: []assembly.Impl{
 				{Name: "segment", Doc: "files in the data folder (parts/wal/segment)"},
 				{Name: "jetstream", Doc: "two streams of NATS JetStream, for more than one machine; see jetstream_url"},
-				{Name: "memory", Doc: "not durable: what is pending when the process ends is lost"},
 			}},
 			{Name: "commit", Doc: "makes notices durable before they are acknowledged", Impls: []assembly.Impl{
 				{Name: "each", Doc: "an fsync for each request"},
@@ -24,10 +23,6 @@ func Assembly() assembly.Parts {
 				{Name: "default", Doc: "http.Client with the default transport's 2 idle connections per host"},
 				{Name: "reuse", Doc: "as many idle connections per host as there are workers"},
 				{Name: "direct", Doc: "a worker writes its webhook and reads the answer itself, by HTTP/1.1 (parts/http1)"},
-			}},
-			{Name: "encoding", Doc: "makes signed requests of notices", Impls: []assembly.Impl{
-				{Name: "attempt", Doc: "encodes and signs afresh for every attempt"},
-				{Name: "prepared", Doc: "encodes once, keeps keyed hashes and their buffers"},
 			}},
 			{Name: "batching", Doc: "chooses what goes into one webhook", Impls: []assembly.Impl{
 				{Name: "single", Doc: "one notice"},
@@ -40,8 +35,6 @@ func Assembly() assembly.Parts {
 				Why: "the default transport keeps 2 idle connections per host: 16 workers open and close the rest"},
 			{Name: "workers", Change: map[string]string{"workers": "256"},
 				Why: "Little's law: 16 workers carry 3,200/s to a receiver that answers in 5 ms; 256 carry 51,200/s, more than two cores send"},
-			{Name: "prepared", Change: map[string]string{"encoding": "prepared"},
-				Why: "a body is encoded once instead of at every attempt; keyed hashes and their buffers are used again"},
 			{Name: "batch", Change: map[string]string{"batching": "batch"},
 				Why: "a webhook's cost is the request's, not the notice's: a subscriber that asks for batches shares one among many"},
 			{Name: "group", Change: map[string]string{"commit": "group"},

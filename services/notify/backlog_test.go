@@ -63,7 +63,7 @@ func TestBacklogKeepsOrder(t *testing.T) {
 			}
 			return outcome{status: 200}
 		})
-		w := newWorld(t, patient(map[string]string{"batch_inflight": "2"}))
+		w := newWorld(t, patient(nil))
 		for i := range subs {
 			kind := []string{"a", "b", "*"}[i%3]
 			w.subscribe(p.host+fmt.Sprintf("/%d", i), ofTypes(kind), inBatchesOf(1+i%4))

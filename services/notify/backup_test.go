@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -125,5 +126,13 @@ func checkRestored(t *testing.T, c Config, before uint64) {
 	_, err = d.Close(t.Context())
 	if s := d.api.Stats(1); err != nil || s.Seq < before || s.Accepted != int64(s.Seq) || s.Delivered != s.Accepted || s.Lost != 0 {
 		t.Errorf("%d were acknowledged; restored: %d of %d delivered, up to %d, %d lost, %v", before, s.Delivered, s.Accepted, s.Seq, s.Lost, err)
+	}
+}
+
+func TestBackupOfAnotherLog(t *testing.T) {
+	d, w := &Dispatcher{config: Config{Log: "jetstream"}}, httptest.NewRecorder()
+	d.backup().ServeHTTP(w, httptest.NewRequest("GET", "/debug/notify/backup", nil))
+	if w.Code != http.StatusNotImplemented || !strings.Contains(w.Body.String(), "log=jetstream") {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

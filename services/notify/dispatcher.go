@@ -27,14 +27,12 @@ import (
 type Config struct {
 	Ingest   string `seam:"ingest"`
 	Client   string `seam:"client"`
-	Encoding string `seam:"encoding"`
 	Batching string `seam:"batching"`
 	Log      string `seam:"log"`
 	Commit   string `seam:"commit"`
 
 	Workers       int `set:"workers" default:"16" min:"1" max:"4096" tune:"true" doc:"webhooks in flight, without those that hang"`
 	QueueCapacity int `set:"queue_capacity" default:"100000" min:"1" max:"16777216" tune:"true" doc:"lanes in the queue to the workers; more wait beside it"`
-	BatchInflight int `set:"batch_inflight" default:"8" min:"1" max:"1024" tune:"true" doc:"webhooks in flight to one subscriber that gets batches"`
 
 	MaxPending int           `set:"max_pending" default:"10000000" min:"1" max:"1099511627776" doc:"deliveries owed, one for each notice and subscription, of all together; above it POST answers 429"`
 	MaxLog     int64         `set:"max_log" default:"16GiB" min:"1KiB" max:"1024TiB" doc:"size of the log of notices; above it POST answers 429"`
@@ -98,7 +96,7 @@ func New(c Config) (*Dispatcher, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	sender, err := webhook.NewSender(webhook.Options{
-		Client: c.Client, Encoding: c.Encoding, Workers: c.Workers, Timeout: c.Timeout, AllowPrivate: c.AllowPrivate, Log: c.Logger, Transport: c.transport,
+		Client: c.Client, Workers: c.Workers, Timeout: c.Timeout, AllowPrivate: c.AllowPrivate, Log: c.Logger, Transport: c.transport,
 	})
 	if err != nil {
 		return nil, err
@@ -131,14 +129,14 @@ func (d *Dispatcher) open(sender *webhook.Sender) (err error) {
 	d.deliverer, err = delivery.New(delivery.Options{
 		Sender: sender, Journal: s.Journal, Report: s.Report,
 		Disable:       func(id, address, cause string) { d.table.Disable(id, address, cause) },
-		QueueCapacity: c.QueueCapacity, Batching: c.Batching, BatchInflight: c.BatchInflight, Workers: c.Workers,
+		QueueCapacity: c.QueueCapacity, Batching: c.Batching, Workers: c.Workers,
 		MaxAttempts: c.MaxAttempts, Backoff: c.Backoff, MaxBackoff: c.MaxBackoff, Window: c.Window, Memory: c.Memory, Tracer: c.Tracer,
 	})
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
 	d.table = routing.New(routing.Options{Store: s, Deliverer: d.deliverer, SecretOverlap: c.SecretOverlap, AllowPrivate: c.AllowPrivate, Log: c.Logger})
-	d.reader = backlog.NewReader(backlog.Options{Store: s, Table: d.table, Deliverer: d.deliverer, Sender: sender, KeepAge: c.KeepAge, Log: c.Logger})
+	d.reader = backlog.NewReader(backlog.Options{Store: s, Table: d.table, Deliverer: d.deliverer, KeepAge: c.KeepAge, Log: c.Logger})
 	d.maintainer = backlog.NewMaintainer(backlog.MaintainerOptions{
 		Store: s, Table: d.table, Deliverer: d.deliverer, KeepAge: c.KeepAge, KeepBytes: c.KeepBytes,
 		History: max(c.History, c.DedupWindow), HistoryBytes: c.HistoryBytes,
@@ -152,7 +150,7 @@ func (d *Dispatcher) open(sender *webhook.Sender) (err error) {
 	d.stream = ingest.NewStream(s)
 	d.streams = push.New(d.stream, push.Options{MaxStreams: c.MaxStreams})
 	d.acceptor = ingest.New(ingest.Options{
-		Store: s, IDs: ids, Table: d.table, Reader: d.reader, Deliverer: d.deliverer, Sender: sender, Stream: d.stream,
+		Store: s, IDs: ids, Table: d.table, Reader: d.reader, Deliverer: d.deliverer, Stream: d.stream,
 		MaxPending: c.MaxPending, MaxLog: c.MaxLog, MaxAge: c.MaxAge,
 	})
 	d.api = api.New(api.API{Store: s, Table: d.table, Acceptor: d.acceptor, Reader: d.reader, Deliverer: d.deliverer, Streams: d.streams})
@@ -194,7 +192,7 @@ func (d *Dispatcher) Close(ctx context.Context) (left int, err error) {
 // unfinished reports whether something is in progress, or in the log and about to be read. The log
 // is checked first: what is read meanwhile is in progress then.
 func (d *Dispatcher) unfinished() bool {
-	return d.reader.Reading() || d.deliverer.Out() > 0 || d.store.InMemory() && d.deliverer.Pending.Load() > 0
+	return d.reader.Reading() || d.deliverer.Out() > 0
 }
 
 // end breaks off what is in progress and waits for everything that runs.

@@ -33,13 +33,16 @@ type fronted struct {
 	address string
 }
 
+// inNoFile keeps a log in memory.
+func inNoFile(store.Options, string) (wal.Backend, error) { return memory.New(), nil }
+
 func newFronted(t testing.TB, ingest string, change func(*Config)) *fronted {
-	choice, err := Assembly().Resolve(assembly.Tuned, map[string]string{"ingest": ingest, "log": "memory"})
+	choice, err := Assembly().Resolve(assembly.Tuned, map[string]string{"ingest": ingest})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := FromChoice(choice)
-	c.AllowPrivate = true
+	c.AllowPrivate, c.openBackend = true, inNoFile
 	if change != nil {
 		change(&c)
 	}

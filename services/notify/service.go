@@ -116,11 +116,8 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		return daemon.Running{}, err
 	}
 	first, next := d.store.Notices.Bounds()
-	env.Log.Info("ready", "log", config.Log, "durable", !d.store.InMemory(), "notices", next-first, "subscriptions", d.table.Len(),
+	env.Log.Info("ready", "log", config.Log, "notices", next-first, "subscriptions", d.table.Len(),
 		"pending", d.deliverer.Pending.Load(), "seconds", time.Since(began).Seconds())
-	if d.store.InMemory() {
-		env.Log.Warn("in memory only: notices that are pending when the process ends are lost")
-	}
 	out := daemon.Running{Handler: d.Handler(), WriteTimeout: slowestAnswer + env.ReadTimeout}
 	var allows func(string) bool
 	if keys != nil {
@@ -194,8 +191,7 @@ func (d *Dispatcher) expose(env *daemon.Env) error {
 func (d *Dispatcher) backup() http.Handler {
 	if d.config.Log != "segment" {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			api.AnswerError(w, refusal.New(http.StatusNotImplemented, "log=%s is not backed up while it is used: of jetstream use `nats stream backup` or replicas; "+
-				"memory has nothing to keep", d.config.Log))
+			api.AnswerError(w, refusal.New(http.StatusNotImplemented, "log=%s is not backed up while it is used: use `nats stream backup` or replicas", d.config.Log))
 		})
 	}
 	return backup.Handler("notifyd", func() (snapshot *backup.Snapshot, err error) {

@@ -26,7 +26,7 @@ func startTraced(t *testing.T, c Config, batch int, receiver http.HandlerFunc) (
 	t.Helper()
 	spans := tracetest.NewSpanRecorder()
 	c.Tracer = sdk.NewTracerProvider(sdk.WithSpanProcessor(spans)).Tracer("test")
-	c.AllowPrivate, c.Backoff, c.Log = true, time.Millisecond, "memory"
+	c.AllowPrivate, c.Backoff, c.openBackend = true, time.Millisecond, inNoFile
 	d, err := New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -46,8 +46,12 @@ func subscribe(t *testing.T, d *Dispatcher, url string, batch int) *routing.Subs
 	return sub
 }
 
+// closed closes a dispatcher when all is delivered.
 func closed(t *testing.T, d *Dispatcher) {
 	t.Helper()
+	for end := time.Now().Add(time.Minute); d.deliverer.Pending.Load() > 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
 	if left, err := d.Close(t.Context()); left != 0 || err != nil {
 		t.Fatalf("%d left, %v", left, err)
 	}
@@ -172,7 +176,7 @@ func TestNoTracesNoCost(t *testing.T) {
 			}
 			<-release
 		}))
-		c.Workers, c.AllowPrivate, c.Log = 1, true, "memory"
+		c.Workers, c.AllowPrivate, c.openBackend = 1, true, inNoFile
 		d, err := New(c)
 		if err != nil {
 			t.Fatal(err)

@@ -1,5 +1,5 @@
 // Webhooks posts signed webhooks to one receiver as fast as it takes them, with notifyd's own
-// client, encoding and signature, and prints the notices in them as the windows of a job: what a
+// client and signature, and prints the notices in them as the windows of a job: what a
 // process can post at most that has no log, no queue and no ingest. peers/notices is notifyd beside
 // it.
 //
@@ -40,7 +40,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.to, "to", "", "`URL` of the receiver")
 	flag.StringVar(&o.secret, "secret", "", "whsec_... secret to sign with")
-	flag.StringVar(&o.assembly, "assembly", "tuned", "assembly of notifyd whose client and encoding are used")
+	flag.StringVar(&o.assembly, "assembly", "tuned", "assembly of notifyd whose client is used")
 	flag.IntVar(&o.inFlight, "in-flight", 256, "webhooks in flight")
 	flag.IntVar(&o.batch, "batch", 1, "notices in a webhook")
 	flag.IntVar(&o.payload, "payload", 160, "bytes of a notice's payload, about")
@@ -78,7 +78,7 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	sender, err := webhook.NewSender(webhook.Options{
-		Client: choice.Get("client"), Encoding: choice.Get("encoding"), Workers: o.inFlight, Timeout: notify.FromChoice(choice).Timeout, AllowPrivate: true,
+		Client: choice.Get("client"), Workers: o.inFlight, Timeout: notify.FromChoice(choice).Timeout, AllowPrivate: true,
 	})
 	if err != nil {
 		return err
@@ -105,7 +105,6 @@ func post(sender *webhook.Sender, target *webhook.Target, notices []*notice.Noti
 	accepted := time.Now().UnixNano()
 	for _, n := range notices {
 		n.Accepted = accepted
-		sender.Prepare(n)
 	}
 	if out := sender.Send(context.Background(), "", &webhook.Webhook{Target: target, Notices: notices}); !out.Delivered() {
 		return fmt.Errorf("posting a webhook: %s", out.Reason())

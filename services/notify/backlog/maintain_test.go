@@ -51,7 +51,7 @@ func TestTrimmingExcludesBackups(t *testing.T) {
 	var m *Maintainer
 	trims := 0
 	s, _, err := store.Open(store.Options{
-		Log: "memory", Commit: "group", DeadLetters: 10, DeadBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler),
+		Log: "segment", Commit: "group", DeadLetters: 10, DeadBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler),
 		Backend: func(store.Options, string) (wal.Backend, error) {
 			return &trimmed{memory.New(), func() {
 				if trims++; m.saving.TryLock() {
@@ -83,7 +83,7 @@ func TestTrimmingExcludesBackups(t *testing.T) {
 func TestDamagedDeadLetterBlocksNoCheckpoint(t *testing.T) {
 	u := &unreliable{Backend: memory.New()}
 	s, _, err := store.Open(store.Options{
-		Log: "memory", Commit: "group", DeadLetters: 10, DeadBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler),
+		Log: "segment", Commit: "group", DeadLetters: 10, DeadBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler),
 		Backend: func(_ store.Options, name string) (wal.Backend, error) {
 			if name == store.JournalName {
 				return u, nil

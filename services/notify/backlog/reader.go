@@ -21,7 +21,6 @@ import (
 	"dyno/services/notify/routing"
 	"dyno/services/notify/store"
 	"dyno/services/notify/subscription"
-	"dyno/services/notify/webhook"
 )
 
 // Options of a Reader.
@@ -29,7 +28,6 @@ type Options struct {
 	Store     *store.Store
 	Table     *routing.Table
 	Deliverer *delivery.Deliverer
-	Sender    *webhook.Sender
 	KeepAge   time.Duration // for which a notice is owed to a subscription
 	Log       *slog.Logger
 }
@@ -131,7 +129,6 @@ func (r *Reader) Replay(sub *routing.Subscription, letter subscription.DeadLette
 	if err != nil {
 		return err
 	}
-	r.Sender.Prepare(n)
 	r.Deliverer.AddPending(1)
 	r.Deliverer.Resume(&sub.Receiver, n, letter.Retry, true)
 	return nil

@@ -120,7 +120,6 @@ func (s *scan) visit(seq uint64, record []byte) error {
 			if n, err = notice.Decode(seq, record); err != nil {
 				return unreadable(seq, err)
 			}
-			s.Sender.Prepare(n)
 		}
 		s.offer(l, n)
 	}

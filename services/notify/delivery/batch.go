@@ -74,11 +74,8 @@ type packer interface {
 	pack(l *lane, b *batch)
 }
 
-// newPackers names the implementations of the seam "batching".
-var newPackers = map[string]func(Options) packer{
-	"single": func(Options) packer { return single{} },
-	"batch":  func(o Options) packer { return batching{o.BatchInflight} },
-}
+// packers names the implementations of the seam "batching".
+var packers = map[string]packer{"single": single{}, "batch": batching{}}
 
 // single sends one notice per webhook, whatever the subscriber asked for.
 type single struct{}
@@ -91,18 +88,19 @@ func (single) pack(l *lane, b *batch) { b.add(l, 1) }
 // one webhook. A few webhooks at most are in flight to such a subscriber; what comes meanwhile
 // waits at the limiter and goes together. So batches grow with the load, and without load no notice
 // waits for a batch to fill.
-type batching struct {
-	most int // webhooks in flight to one subscriber
-}
+type batching struct{}
 
-func (p batching) inflight(def subscription.Definition) int {
+// batchInflight bounds the webhooks in flight to one subscriber that gets batches.
+const batchInflight = 8
+
+func (batching) inflight(def subscription.Definition) int {
 	if def.Batch > 1 {
-		return p.most
+		return batchInflight
 	}
 	return MaxConcurrency
 }
 
-func (p batching) pack(l *lane, b *batch) {
+func (batching) pack(l *lane, b *batch) {
 	r := b.receiver
 	most := max(r.Def.Batch, 1)
 	if l.first.tries > 0 { // alone, so that one which the receiver cannot process takes no others with it

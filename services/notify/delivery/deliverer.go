@@ -36,7 +36,6 @@ type Options struct {
 
 	Batching      string // implementation, by name
 	QueueCapacity int    // lanes
-	BatchInflight int    // webhooks in flight to one subscription that gets batches
 	Workers       int
 	MaxAttempts   int
 	Backoff       time.Duration // after the first failed attempt; doubles
@@ -76,11 +75,11 @@ type Counters struct {
 // New returns a deliverer that does not send yet. An unknown name in o is an error that lists those
 // that exist.
 func New(o Options) (*Deliverer, error) {
-	newPacker, err := refusal.Pick("batching", newPackers, o.Batching)
+	pack, err := refusal.Pick("batching", packers, o.Batching)
 	if err != nil {
 		return nil, err
 	}
-	d := &Deliverer{options: o, pack: newPacker(o), spans: spans{o.Tracer}, durations: newDurations(), room: make(chan struct{}, 1)}
+	d := &Deliverer{options: o, pack: pack, spans: spans{o.Tracer}, durations: newDurations(), room: make(chan struct{}, 1)}
 	d.init(newRunQueue(o.QueueCapacity), backoff{o.Backoff, o.MaxBackoff})
 	return d, nil
 }
@@ -182,7 +181,6 @@ func (d *Deliverer) Resume(r *Receiver, n *notice.Notice, w subscription.Waiting
 // SendTest sends one notice to one subscription, now and once. It counts nowhere, and its outcome
 // changes nothing.
 func (d *Deliverer) SendTest(r *Receiver, n *notice.Notice) webhook.Outcome {
-	d.options.Sender.Prepare(n)
 	r.Mu.Lock()
 	w := webhook.Webhook{Target: r.target, Notices: []*notice.Notice{n}}
 	r.Mu.Unlock()

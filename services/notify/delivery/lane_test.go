@@ -124,7 +124,7 @@ func TestBatchIsBoundedInBytes(t *testing.T) {
 	b := new(batch)
 	for l, want := range map[*lane]int{many: 4, big: 1} {
 		b.reset(r)
-		batching{most: 8}.pack(l, b)
+		batching{}.pack(l, b)
 		if len(b.parts) != 1 || b.parts[0].n != want {
 			t.Fatalf("parts %+v, want one of %d notices", b.parts, want)
 		}

@@ -6,6 +6,7 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,6 @@ import (
 	"dyno/services/notify/notice"
 	"dyno/services/notify/routing"
 	"dyno/services/notify/store"
-	"dyno/services/notify/webhook"
 )
 
 // Options of an Acceptor.
@@ -30,7 +30,6 @@ type Options struct {
 	Table     *routing.Table
 	Reader    *backlog.Reader
 	Deliverer *delivery.Deliverer
-	Sender    *webhook.Sender
 	Stream    *Stream
 
 	MaxPending int           // deliveries owed; above it notices are refused
@@ -160,7 +159,7 @@ func (a *Acceptor) store(notices []*notice.Notice) (deliveries int, err error) {
 		from := len(text)
 		text = n.AppendRecord(text)
 		records[i] = text[from:len(text):len(text)]
-		a.Sender.Prepare(n)
+		n.Payload = bytes.Clone(n.Payload) // releases the request's body
 	}
 	_, err = a.Store.Notices.Append(records, func(first uint64) {
 		deliveries = a.route(first, notices, found)

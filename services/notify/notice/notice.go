@@ -27,7 +27,6 @@ type Notice struct {
 	Seq      uint64             `json:"-"` // its number in the log
 	Owed     int                `json:"-"` // deliveries: one for each subscription that wanted it when it was accepted
 	Accepted int64              `json:"-"` // unix time, ns
-	Body     []byte             `json:"-"` // the webhook's body, if the assembly prepares it
 	Trace    *trace.SpanContext `json:"-"` // of its request; nil means none
 }
 
@@ -37,9 +36,6 @@ func (n *Notice) Timestamp() time.Time { return time.Unix(0, n.Accepted).UTC() }
 // AppendEnvelope appends the webhook's body, {"type","timestamp","data":{"id","key","payload"}}. It
 // is joined by hand because json.Marshal would rewrite the payload's spaces and escapes.
 func (n *Notice) AppendEnvelope(out []byte) []byte {
-	if n.Body != nil {
-		return append(out, n.Body...)
-	}
 	out = append(out, `{"type":`...)
 	out = AppendString(out, n.Type)
 	out = append(out, `,"timestamp":"`...)
@@ -56,19 +52,9 @@ func (n *Notice) AppendEnvelope(out []byte) []byte {
 // time.
 const envelopeRoom = 100
 
-// Envelope returns the webhook's body in memory of its own, unless the assembly has prepared it.
+// Envelope returns the webhook's body.
 func (n *Notice) Envelope() []byte {
-	if n.Body != nil {
-		return n.Body
-	}
 	return n.AppendEnvelope(make([]byte, 0, n.Size()+envelopeRoom))
-}
-
-// Prepare makes the webhook's body. The payload becomes a part of it, so that it is in memory once.
-func (n *Notice) Prepare() {
-	n.Body = n.Envelope()
-	end := len(n.Body) - len("}}")
-	n.Payload = n.Body[end-len(n.Payload) : end]
 }
 
 // AppendString appends a string as JSON.

@@ -17,7 +17,6 @@ import (
 	"dyno/parts/refusal"
 	"dyno/parts/wal"
 	"dyno/parts/wal/jetstream"
-	"dyno/parts/wal/memory"
 	"dyno/parts/wal/segment"
 	"dyno/services/notify/notice"
 )
@@ -52,15 +51,12 @@ const (
 	JournalName = "journal"
 )
 
-const inMemory = "memory"
-
 // openBackends names the implementations of the seam "log".
 var openBackends = map[string]func(o Options, name string) (wal.Backend, error){
 	"segment": func(o Options, name string) (wal.Backend, error) {
 		return segment.Open(filepath.Join(o.Data, name), o.Segments(name))
 	},
 	"jetstream": openStream,
-	inMemory:    func(Options, string) (wal.Backend, error) { return memory.New(), nil },
 }
 
 // journalReserve is what the journal may write on a full disk, in bytes: the events of some 80,000

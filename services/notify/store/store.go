@@ -81,9 +81,6 @@ func (s *Store) checkDamage(accept bool) error {
 // Close closes both logs.
 func (s *Store) Close() error { return errors.Join(s.Journal.Close(), s.Notices.Close()) }
 
-// InMemory reports whether what is pending is lost with the process.
-func (s *Store) InMemory() bool { return s.engine == inMemory }
-
 // Engine is the name of the logs' implementation.
 func (s *Store) Engine() string { return s.engine }
 

@@ -1,14 +1,9 @@
 package webhook
 
 import (
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
-	"hash"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -60,13 +55,11 @@ func Rotate(secrets []subscription.Secret, key []byte, now time.Time, overlap ti
 
 // keyring signs with a subscription's secrets. It does not change.
 type keyring struct {
-	keys    []key
-	signers sync.Pool // of *signer
+	keys []key
 }
 
 type key struct {
 	webhook *webhooks.Webhook
-	secret  []byte
 	until   time.Time // zero means no end
 }
 
@@ -77,14 +70,7 @@ func newKeyring(secrets []subscription.Secret) (*keyring, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.keys = append(r.keys, key{webhook, s.Key, s.Until})
-	}
-	r.signers.New = func() any {
-		s := new(signer)
-		for _, k := range r.keys {
-			s.keyed = append(s.keyed, hmac.New(sha256.New, k.secret))
-		}
-		return s
+		r.keys = append(r.keys, key{webhook, s.Until})
 	}
 	return r, nil
 }
@@ -100,37 +86,3 @@ func (r *keyring) inForce(now time.Time) (out []*webhooks.Webhook) {
 }
 
 func (k *key) inForce(now time.Time) bool { return k.until.IsZero() || now.Before(k.until) }
-
-// sign returns the signatures of id.timestamp.content, by Standard Webhooks.
-func (r *keyring) sign(id string, now time.Time, content []byte) (timestamp, signatures string) {
-	s := r.signers.Get().(*signer)
-	defer r.signers.Put(s)
-	if second := now.Unix(); second != s.second || s.timestamp == "" {
-		s.second, s.timestamp = second, strconv.FormatInt(second, 10)
-	}
-	s.text = append(append(s.text[:0], id...), '.')
-	s.text = append(append(s.text, s.timestamp...), '.')
-	s.out = s.out[:0]
-	for i, keyed := range s.keyed {
-		if !r.keys[i].inForce(now) {
-			continue
-		}
-		keyed.Reset()
-		keyed.Write(s.text)
-		keyed.Write(content)
-		s.sum = keyed.Sum(s.sum[:0])
-		if len(s.out) > 0 {
-			s.out = append(s.out, ' ')
-		}
-		s.out = base64.StdEncoding.AppendEncode(append(s.out, "v1,"...), s.sum)
-	}
-	return s.timestamp, string(s.out)
-}
-
-// signer makes signatures, one after the other, and uses its memory again.
-type signer struct {
-	keyed          []hash.Hash // HMAC-SHA256, one a key
-	second         int64       // of timestamp
-	timestamp      string
-	text, sum, out []byte
-}

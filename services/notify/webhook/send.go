@@ -12,23 +12,21 @@ import (
 	"dyno/parts/refusal"
 	"dyno/parts/seconds"
 	"dyno/parts/tracing"
-	"dyno/services/notify/notice"
 )
 
 // Options of a Sender.
 type Options struct {
-	Client, Encoding string // implementations, by name
-	Workers          int    // goroutines that send concurrently
-	Timeout          time.Duration
-	AllowPrivate     bool              // addresses that are not public
-	Log              *slog.Logger      // nil means none
-	Transport        http.RoundTripper // for tests: used instead of the client's; nil means none
+	Client       string // implementation, by name
+	Workers      int    // goroutines that send concurrently
+	Timeout      time.Duration
+	AllowPrivate bool              // addresses that are not public
+	Log          *slog.Logger      // nil means none
+	Transport    http.RoundTripper // for tests: used instead of the client's; nil means none
 }
 
 // Sender posts webhooks. Its methods may be called by Options.Workers goroutines concurrently.
 type Sender struct {
 	client client
-	encode encoder
 	log    *slog.Logger
 }
 
@@ -38,11 +36,7 @@ func NewSender(o Options) (*Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	newEncoder, err := refusal.Pick("encoding", newEncoders, o.Encoding)
-	if err != nil {
-		return nil, err
-	}
-	s := &Sender{encode: newEncoder(), log: o.Log}
+	s := &Sender{log: o.Log}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -57,9 +51,6 @@ func NewSender(o Options) (*Sender, error) {
 // Close closes connections that are not in use.
 func (s *Sender) Close() { s.client.CloseIdleConnections() }
 
-// Prepare lets the encoding see a notice once, before any other goroutine does.
-func (s *Sender) Prepare(n *notice.Notice) { s.encode.prepare(n) }
-
 // maxAnswer is how much of an answer is read so that the connection can be used again, in bytes; a
 // receiver that sends more loses its connection.
 const maxAnswer = 64 << 10
@@ -70,7 +61,7 @@ func (s *Sender) Send(ctx context.Context, subscription string, w *Webhook) Outc
 		return Outcome{Err: "the url of the subscription is wrong: " + w.Target.wrong.Error()}
 	}
 	now := time.Now()
-	req, err := s.encode.request(ctx, w, now)
+	req, err := w.request(ctx, now)
 	if err != nil {
 		return Outcome{Err: err.Error()}
 	}

@@ -7,13 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -39,11 +38,11 @@ func TestRetryAfter(t *testing.T) {
 	for value, want := range map[string]time.Duration{
 		"7": 7 * time.Second, "3601": time.Hour, "36893488147419103232": time.Hour, "Sun, 01 Mar 2099 12:00:00 GMT": time.Hour, "soon": 0,
 	} {
-		s, err := NewSender(Options{Client: "default", Encoding: "attempt", Timeout: time.Minute, Transport: answered(value)})
+		s, err := NewSender(Options{Client: "default", Timeout: time.Minute, Transport: answered(value)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o := s.Send(t.Context(), "", newTestWebhook(target, s.encode, 1)); o.RetryAfter != want || o.Status != http.StatusServiceUnavailable {
+		if o := s.Send(t.Context(), "", newTestWebhook(target, 1)); o.RetryAfter != want || o.Status != http.StatusServiceUnavailable {
 			t.Errorf("%q: %+v, want %v", value, o, want)
 		}
 	}
@@ -63,48 +62,32 @@ func newTestTarget(t testing.TB, url string) *Target {
 	return target
 }
 
-func newTestWebhook(target *Target, e encoder, n int) *Webhook {
+func newTestWebhook(target *Target, n int) *Webhook {
 	w := &Webhook{Target: target}
 	for i := range n {
-		one := &notice.Notice{ID: fmt.Sprintf("n-%d", i), Key: "k\"<", Type: "t", Payload: []byte(`{"a" : "<b>"}`)}
-		e.prepare(one)
-		w.Notices = append(w.Notices, one)
+		w.Notices = append(w.Notices, &notice.Notice{ID: fmt.Sprintf("n-%d", i), Key: "k\"<", Type: "t", Payload: []byte(`{"a" : "<b>"}`)})
 	}
 	return w
 }
 
-// Both encodings make the same request, through reuse, and the Standard Webhooks library accepts
-// it.
-func TestEncodingsAgree(t *testing.T) {
+// The Standard Webhooks library accepts a request, and it can be sent again after a connection that
+// was found closed.
+func TestRequest(t *testing.T) {
 	target := newTestTarget(t, testURL)
-	fast := prepared{}
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 5).Draw(t, "notices")
+		w := newTestWebhook(target, rapid.IntRange(1, 5).Draw(t, "notices"))
 		now := time.Now().Add(time.Duration(rapid.IntRange(-100, 100).Draw(t, "seconds")) * time.Second)
-		again := rapid.Bool().Draw(t, "again")
-		want := readRequest(t, perAttempt{}, newTestWebhook(target, perAttempt{}, n), now, again)
-		got := readRequest(t, fast, newTestWebhook(target, fast, n), now, again)
-		if want != got {
-			t.Fatalf("requests differ: %s and %s", want, got)
+		req, err := w.request(context.Background(), now)
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
-}
-
-// readRequest makes a request, verifies and reads it as a transport does (again, after a connection
-// that was found closed).
-func readRequest(t *rapid.T, e encoder, w *Webhook, now time.Time, again bool) (text string) {
-	req, err := e.request(context.Background(), w, now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := io.ReadAll(req.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if req.ContentLength != int64(len(body)) {
-		t.Fatalf("Content-Length %d of %d bytes", req.ContentLength, len(body))
-	}
-	if again {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if req.ContentLength != int64(len(body)) || req.URL.String() != testURL || req.Method != http.MethodPost {
+			t.Fatalf("%s %s, Content-Length %d of %d bytes", req.Method, req.URL, req.ContentLength, len(body))
+		}
 		second, err := req.GetBody()
 		if err != nil {
 			t.Fatal(err)
@@ -112,16 +95,13 @@ func readRequest(t *rapid.T, e encoder, w *Webhook, now time.Time, again bool) (
 		if text, err := io.ReadAll(second); err != nil || string(text) != string(body) {
 			t.Fatalf("read again: %q, not %q", text, body)
 		}
-	}
-	if err := w.Target.keys.keys[0].webhook.Verify(body, req.Header); err != nil {
-		t.Fatal(err)
-	}
-	keys := slices.Sorted(maps.Keys(req.Header))
-	text = req.Method + " " + req.URL.String() + " " + req.Host + "\n"
-	for _, k := range keys {
-		text += k + ": " + strings.Join(req.Header[k], "|") + "\n"
-	}
-	return text + string(body)
+		if err := target.keys.keys[0].webhook.Verify(body, req.Header); err != nil {
+			t.Fatal(err)
+		}
+		if at := req.Header.Get("webhook-timestamp"); at != strconv.FormatInt(now.Unix(), 10) {
+			t.Fatalf("timestamp %s, want %d", at, now.Unix())
+		}
+	})
 }
 
 // Whatever address is stored, what is sent for it is a request whose line and Host are valid, or
@@ -134,7 +114,7 @@ func TestWhatIsSent(t *testing.T) {
 	defer receiver.Close()
 	origin, host := receiver.URL, strings.TrimPrefix(receiver.URL, "http://")
 	for name := range newClients {
-		s, err := NewSender(Options{Client: name, Encoding: "prepared", Timeout: time.Minute, AllowPrivate: true})
+		s, err := NewSender(Options{Client: name, Timeout: time.Minute, AllowPrivate: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +124,7 @@ func TestWhatIsSent(t *testing.T) {
 			origin + "/a?b c#part":        "/a?b%20c " + host, // an earlier version kept it
 			origin + `/a\b?c\d`:           "/a%5Cb?c%5Cd " + host,
 		} {
-			if o := s.Send(t.Context(), "", newTestWebhook(newTestTarget(t, address), s.encode, 1)); o.Status != http.StatusOK {
+			if o := s.Send(t.Context(), "", newTestWebhook(newTestTarget(t, address), 1)); o.Status != http.StatusOK {
 				t.Fatalf("%s: %s: %+v", name, address, o)
 			}
 			if got := <-lines; got != want {
@@ -152,7 +132,7 @@ func TestWhatIsSent(t *testing.T) {
 			}
 		}
 		for _, address := range []string{origin + "/?half=50%", "http://a\"b/", "http://[fe80::1%25lo]/"} {
-			if o := s.Send(t.Context(), "", newTestWebhook(newTestTarget(t, address), s.encode, 1)); o.Status != 0 || !strings.Contains(o.Err, "the url of the subscription is wrong: ") {
+			if o := s.Send(t.Context(), "", newTestWebhook(newTestTarget(t, address), 1)); o.Status != 0 || !strings.Contains(o.Err, "the url of the subscription is wrong: ") {
 				t.Errorf("%s: %s: %+v", name, address, o)
 			}
 		}
@@ -169,29 +149,26 @@ func TestWebhookIsOneWrite(t *testing.T) {
 	}))
 	defer receiver.Close()
 	target := newTestTarget(t, receiver.URL)
-	for name, newEncoder := range newEncoders {
-		var writes atomic.Int64
-		transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := new(net.Dialer).DialContext(ctx, network, address)
-			return countingConn{conn, &writes}, err
-		}}
-		const webhooks = 3
-		e := newEncoder()
-		for range webhooks {
-			req, err := e.request(context.Background(), newTestWebhook(target, e, 2), time.Now())
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp, err := (&http.Client{Transport: transport}).Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp.Body.Close()
+	var writes atomic.Int64
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		return countingConn{conn, &writes}, err
+	}}
+	const webhooks = 3
+	for range webhooks {
+		req, err := newTestWebhook(target, 2).request(context.Background(), time.Now())
+		if err != nil {
+			t.Fatal(err)
 		}
-		transport.CloseIdleConnections()
-		if n := writes.Load(); n != webhooks {
-			t.Errorf("%s: %d webhooks took %d writes", name, webhooks, n)
+		resp, err := (&http.Client{Transport: transport}).Do(req)
+		if err != nil {
+			t.Fatal(err)
 		}
+		resp.Body.Close()
+	}
+	transport.CloseIdleConnections()
+	if n := writes.Load(); n != webhooks {
+		t.Errorf("%d webhooks took %d writes", webhooks, n)
 	}
 }
 
@@ -203,38 +180,6 @@ type countingConn struct {
 func (c countingConn) Write(b []byte) (int, error) {
 	c.writes.Add(1)
 	return c.Conn.Write(b)
-}
-
-// A prepared notice holds its payload once, and unchanged.
-func TestPreparedSharesThePayload(t *testing.T) {
-	n := &notice.Notice{ID: "1", Key: "k\"", Type: "t", Payload: []byte(`{"a" : "<b>"}`)}
-	size := n.Size()
-	prepared{}.prepare(n)
-	if string(n.Payload) != `{"a" : "<b>"}` || n.Size() != size || &n.Payload[0] != &n.Body[len(n.Body)-2-len(n.Payload)] {
-		t.Errorf("payload %q of %q", n.Payload, n.Body)
-	}
-}
-
-// The prepared encoding is there to allocate less; it was 36 and 7 when
-// this was written, a few more under the race detector, which empties pools.
-func TestEncodingAllocations(t *testing.T) {
-	target := newTestTarget(t, testURL)
-	for name, most := range map[string]float64{"attempt": 60, "prepared": 16} {
-		e := newEncoders[name]()
-		w := newTestWebhook(target, e, 1)
-		now := time.Now()
-		got := testing.AllocsPerRun(200, func() {
-			req, err := e.request(context.Background(), w, now)
-			if err != nil {
-				t.Fatal(err)
-			}
-			io.Copy(io.Discard, req.Body)
-		})
-		if got > most {
-			t.Errorf("%s: %v allocations for a request, more than %v", name, got, most)
-		}
-		t.Logf("%s: %v allocations", name, got)
-	}
 }
 
 // The same content has the same id, and other content another one, whatever the boundaries of its
@@ -259,22 +204,16 @@ func TestMessageID(t *testing.T) {
 	}
 }
 
-func BenchmarkEncoding(b *testing.B) {
-	target := newTestTarget(b, testURL)
-	for _, name := range []string{"attempt", "prepared"} {
-		b.Run(name, func(b *testing.B) {
-			e := newEncoders[name]()
-			w := newTestWebhook(target, e, 1)
-			now := time.Now()
-			b.ReportAllocs()
-			for b.Loop() {
-				req, err := e.request(context.Background(), w, now)
-				if err != nil {
-					b.Fatal(err)
-				}
-				io.Copy(io.Discard, req.Body)
-			}
-		})
+func BenchmarkRequest(b *testing.B) {
+	w := newTestWebhook(newTestTarget(b, testURL), 1)
+	now := time.Now()
+	b.ReportAllocs()
+	for b.Loop() {
+		req, err := w.request(context.Background(), now)
+		if err != nil {
+			b.Fatal(err)
+		}
+		io.Copy(io.Discard, req.Body)
 	}
 }
 

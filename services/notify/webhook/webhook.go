@@ -1,5 +1,5 @@
 // Package webhook makes, signs and posts one webhook: an HTTP request that carries one notice or
-// several, by Standard Webhooks. The seams "client" and "encoding" are here. It is not for choosing
+// several, by Standard Webhooks. The seam "client" is here. It is not for choosing
 // what is sent when, and never sends twice: that is services/notify/delivery. It starts no
 // goroutines but those of net/http's transport, which Sender.Close ends when they are idle.
 package webhook
@@ -21,9 +21,9 @@ import (
 // Target is where the webhooks of a subscription go, and what signs them. It does not change; a
 // change of the subscription makes another.
 type Target struct {
-	request *http.Request // what every webhook to it has in common
-	keys    *keyring
-	wrong   error // nothing is sent to its address, which an earlier version has stored
+	url   *url.URL
+	keys  *keyring
+	wrong error // nothing is sent to its address, which an earlier version has stored
 }
 
 // ParseURL returns an address as webhooks are sent to it. One that an earlier version has stored
@@ -50,13 +50,11 @@ func NewTarget(address string, secrets []subscription.Secret) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Target{keys: keys, wrong: wrong, request: &http.Request{
-		Method: http.MethodPost, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}}, nil
+	return &Target{url: u, keys: keys, wrong: wrong}, nil
 }
 
 // URL is the target's address.
-func (t *Target) URL() *url.URL { return t.request.URL }
+func (t *Target) URL() *url.URL { return t.url }
 
 // Secrets counts the secrets that sign a webhook at a time.
 func (t *Target) Secrets(now time.Time) int { return len(t.keys.inForce(now)) }

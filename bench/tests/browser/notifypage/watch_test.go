@@ -58,7 +58,7 @@ func TestPageShowsWhatGoesOn(t *testing.T) {
 		"what a retry waits for":   `/^12 keys to retry, 6 attempts so far; next in 1 h$/.test(` + row("queues", "sub_bad") + `.part_.waits.textContent)`,
 		"what it wants":            row("queues", "sub_bad") + `.part_.types.textContent === ` + fmt.Sprintf("%q", "order.* "+hostile),
 		"no element made of it":    `document.querySelectorAll('script').length === 1 && document.querySelectorAll('img').length === 0`,
-		"no note that it may lose": `document.getElementById('volatile').hidden && document.getElementById('lost').hidden`,
+		"no note that it may lose": `document.getElementById('lost').hidden`,
 	} {
 		if !browser.Ask[bool](t, ctx, expression) {
 			t.Errorf("the page does not show %s: %s", what, expression)
@@ -218,10 +218,10 @@ func TestServerGoesAndComesBack(t *testing.T) {
 	browser.Picture(t, ctx, "gone")
 	m.set(func() {
 		m.down, m.subscriptions, m.letters = false, nil, nil
-		m.stats["accepted"], m.stats["durable"] = 0, false
+		m.stats["accepted"] = 0
 	})
 	browser.Await(t, ctx, `document.getElementById('lost').hidden && document.getElementById('connection').textContent === 'live'`)
-	browser.Await(t, ctx, `document.getElementById('queues').hidden && document.getElementById('letters').hidden && !document.getElementById('volatile').hidden`)
+	browser.Await(t, ctx, `document.getElementById('queues').hidden && document.getElementById('letters').hidden`)
 	if text := browser.Ask[string](t, ctx, `document.getElementById('queues-none').textContent`); !strings.Contains(text, "curl "+m.origin+"/debug/notify/v1/subscriptions ") {
 		t.Errorf("without subscriptions the page says %q", text)
 	}

@@ -31,7 +31,6 @@ const showFigures = (stats, t) => {
 };
 
 const showMachinery = stats => {
-  show(at('volatile'), stats.durable === false);
   const facts = [];
   if (stats.log) facts.push('log ' + stats.log);
   if (stats.log_bytes !== undefined) facts.push(bytes(stats.log_bytes));
