@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"dyno/parts/assembly"
-	"dyno/parts/xrpl/signing"
 )
 
 // Assembly is ledgersync's seams, settings and ladder. The first implementation of a seam and the
@@ -41,7 +40,6 @@ func Assembly() assembly.Parts {
 				{Name: "off", Doc: "none"},
 				{Name: "on", Doc: "a few keys more for each transaction; serve and sync index what is stored without, too"},
 			}},
-			{Name: "signatures", Doc: "checks signatures (L4)", Impls: checkers()},
 		},
 		Settings: assembly.Settings[settings](),
 		Ladder:   ladder(),
@@ -57,7 +55,6 @@ type settings struct {
 	Commit      string `seam:"commit"`
 	Compression string `seam:"compression"`
 	Accounts    string `seam:"accounts"`
-	Signatures  string `seam:"signatures"`
 
 	Fetches      int           `set:"fetches" default:"1" min:"1" max:"4096" tune:"true" doc:"concurrent requests, to all servers together"`
 	Connections  int           `set:"connections" default:"16" min:"1" max:"4096" doc:"concurrent requests to a server, over HTTP/1.1 a connection each; Clio allows an address 20"`
@@ -76,7 +73,7 @@ type settings struct {
 }
 
 func ladder() []assembly.Step {
-	steps := []assembly.Step{
+	return []assembly.Step{
 		{Name: "walker", Change: map[string]string{"tree": "sorted"},
 			Why: "the tree needs no nodes: sorted ids say where a leaf sits; nothing is allocated"},
 		{Name: "shards", Change: map[string]string{"fetches": "16"},
@@ -90,21 +87,4 @@ func ladder() []assembly.Step {
 		{Name: "hedging", Change: map[string]string{"hedge": "p95"},
 			Why: "in-order proof waits for the slowest shard; asking for it twice costs a few percent of requests"},
 	}
-	if _, ok := signing.Checkers()[libsecp256k1]; ok {
-		steps = append(steps, assembly.Step{Name: "native", Change: map[string]string{"signatures": libsecp256k1},
-			Why: "L4 spends nearly all its time on signatures, which the C library checks faster"})
-	}
-	return steps
-}
-
-// libsecp256k1 is there when the program was built with cgo.
-const libsecp256k1 = "libsecp256k1"
-
-// checkers are those of parts/xrpl that this program was built with.
-func checkers() []assembly.Impl {
-	impls := []assembly.Impl{{Name: "pure", Doc: "Go alone"}}
-	if _, ok := signing.Checkers()[libsecp256k1]; ok {
-		impls = append(impls, assembly.Impl{Name: libsecp256k1, Doc: "the C library of Bitcoin Core, through cgo"})
-	}
-	return impls
 }

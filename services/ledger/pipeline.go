@@ -104,11 +104,12 @@ func client(s settings, url string) rippled.Config {
 // configure makes the pipeline's settings of an assembly.
 func (p *pipeline) configure(level trust.Level) backfill.Config {
 	s := p.set
+	_, checker := signing.FastestChecker()
 	return backfill.Config{
 		Servers: p.pool, Inbox: p.store, Level: level, Watch: p.watch, Wrong: p.wrong, Mark: p.mark,
 		Fetches: s.Fetches, Verifiers: s.Verifiers, VerifyBatch: s.VerifyBatch, Tree: s.Tree,
 		Window: s.Window, WindowBytes: s.WindowBytes, Timeout: s.Timeout, Attempts: s.Attempts, StallTimeout: s.Patience,
-		Signatures: signing.Checkers()[s.Signatures], Sample: s.Sample,
+		Signatures: checker, Sample: s.Sample,
 		Shards: planner.Config{Size: s.ShardSize, Adaptive: s.Sizing == "adaptive", Hedge: s.Hedge == "p95"},
 	}
 }
