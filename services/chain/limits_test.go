@@ -13,7 +13,7 @@ import (
 func TestRefuses(t *testing.T) {
 	t.Parallel()
 	dir := imported(t, public)
-	codecs := []string{"scan", "std", "v2"}
+	codecs := []string{"scan", "std"}
 	if quicktest.On() {
 		codecs = codecs[:1] // parts/jsonrpc/jsonrpctest holds them against each other
 	}
