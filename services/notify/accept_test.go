@@ -9,8 +9,9 @@ import (
 	"dyno/services/notify/notice"
 )
 
-// Accepting took 11 allocations, 5.3 a notice in a batch, and delivering some 55 more when this was
-// written, those of the test and its receiver among them.
+// Accepting took 13 allocations, 5.6 a notice in a batch, and delivering 90 more when this was
+// written, those of the test and its receiver among them: a webhook is encoded and signed at every
+// attempt, by the standard library and that of Standard Webhooks.
 func TestAllocations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t, nil)
@@ -34,7 +35,7 @@ func TestAllocations(t *testing.T) {
 		for _, c := range []struct {
 			what      string
 			got, most float64
-		}{{"accepting one", one, 14}, {"accepting one of 64", many, 7}, {"accepting and delivering one", delivered, 85}} {
+		}{{"accepting one", one, 14}, {"accepting one of 64", many, 7}, {"accepting and delivering one", delivered, 108}} {
 			if c.got > c.most {
 				t.Errorf("%s: %v allocations, more than %v", c.what, c.got, c.most)
 			}
