@@ -33,9 +33,6 @@ type fronted struct {
 	address string
 }
 
-// inNoFile keeps a log in memory.
-func inNoFile(store.Options, string) (wal.Backend, error) { return memory.New(), nil }
-
 func newFronted(t testing.TB, ingest string, change func(*Config)) *fronted {
 	choice, err := Assembly().Resolve(assembly.Tuned, map[string]string{"ingest": ingest})
 	if err != nil {

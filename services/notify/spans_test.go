@@ -15,11 +15,17 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"dyno/parts/assembly"
+	"dyno/parts/wal"
+	"dyno/parts/wal/memory"
 	"dyno/services/notify/delivery"
 	"dyno/services/notify/ingest"
 	"dyno/services/notify/notice"
 	"dyno/services/notify/routing"
+	"dyno/services/notify/store"
 )
+
+// inNoFile keeps a log in memory.
+func inNoFile(store.Options, string) (wal.Backend, error) { return memory.New(), nil }
 
 // startTraced starts a dispatcher that makes spans, with a receiver; both end with the test.
 func startTraced(t *testing.T, c Config, batch int, receiver http.HandlerFunc) (*Dispatcher, *tracetest.SpanRecorder) {
