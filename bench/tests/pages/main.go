@@ -142,6 +142,10 @@ func (d *desk) prepare(ctx context.Context) error {
 			return err
 		}
 	}
+	// A file that was written again with the same bytes would make git stash fail; status looks at it.
+	if _, err := git(ctx, ".", "status", "--porcelain"); err != nil {
+		return err
+	}
 	changed, err := git(ctx, ".", "stash", "create")
 	if err != nil {
 		return err
