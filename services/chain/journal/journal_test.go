@@ -68,11 +68,6 @@ func sized(data int, nonces ...uint64) (txs types.Transactions, raws [][]byte) {
 	return txs, raws
 }
 
-func raws(nonces ...uint64) [][]byte {
-	_, raws := made(nonces...)
-	return raws
-}
-
 func large(nonces ...uint64) [][]byte {
 	_, raws := sized(60_000, nonces...)
 	return raws
