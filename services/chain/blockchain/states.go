@@ -53,9 +53,6 @@ func (c *Chain) openStates(dir, name string) (err error) {
 	former := filepath.Join(dir, formerFolder)
 	if _, err := os.Stat(former); err == nil {
 		name = cmp.Or(name, "flat")
-		if err := os.RemoveAll(former); err != nil {
-			return err
-		}
 	}
 	i := slices.Index(StateKinds(), name)
 	if name == "" {
@@ -63,6 +60,9 @@ func (c *Chain) openStates(dir, name string) (err error) {
 	}
 	if i < 0 {
 		return fmt.Errorf("there are no states of the kind %q; there are %s", name, strings.Join(StateKinds(), ", "))
+	}
+	if err := os.RemoveAll(former); err != nil {
+		return err
 	}
 	dir = filepath.Join(dir, kinds[i].folder)
 	states, err := kinds[i].open(dir, c.Genesis.Rules, false)
