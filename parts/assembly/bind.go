@@ -31,6 +31,19 @@ func Settings[T any]() (out []Setting) {
 	return out
 }
 
+// Defaults returns a struct whose fields tagged set have the defaults of their tags; those of seams
+// and those without a tag are zero. A caller without a choice, such as the test of one part of a
+// service, starts from it. It panics if a default cannot be read.
+func Defaults[T any]() (config T) {
+	v := reflect.ValueOf(&config).Elem()
+	for _, field := range tagged(v.Type()) {
+		if s := settingOf(field); s.Name != "" {
+			write(v.FieldByIndex(field.Index), s.Name, s.Default)
+		}
+	}
+	return config
+}
+
 // Bind sets a struct's fields tagged set to the settings, and those tagged seam to implementations.
 // It panics if a field's name or kind is not the declared one, whatever is chosen: every test that
 // starts the service finds that.
@@ -38,25 +51,33 @@ func Bind[T any](c Choice) (config T) {
 	v := reflect.ValueOf(&config).Elem()
 	for _, field := range tagged(v.Type()) {
 		name := field.Tag.Get("set") + field.Tag.Get("seam")
-		text, into, err := c.Get(name), v.FieldByIndex(field.Index), c.fits(name, kinds[field.Type])
-		switch parse := numbers[kinds[field.Type]]; {
-		case err != nil:
-		case parse != nil:
-			var n int64
-			n, err = parse(text)
-			into.SetInt(n)
-		case into.Kind() == reflect.Bool:
-			var b bool
-			b, err = strconv.ParseBool(text)
-			into.SetBool(b)
-		default:
-			into.SetString(text)
-		}
-		if err != nil {
+		text := c.Get(name)
+		if err := c.fits(name, kinds[field.Type]); err != nil {
 			panic(fmt.Sprintf("assembly: setting %s: %v", name, err))
 		}
+		write(v.FieldByIndex(field.Index), name, text)
 	}
 	return config
+}
+
+// write sets a field to what text says in the form of the field's kind, or panics.
+func write(into reflect.Value, name, text string) {
+	var err error
+	switch parse := numbers[kinds[into.Type()]]; {
+	case parse != nil:
+		var n int64
+		n, err = parse(text)
+		into.SetInt(n)
+	case into.Kind() == reflect.Bool:
+		var b bool
+		b, err = strconv.ParseBool(text)
+		into.SetBool(b)
+	default:
+		into.SetString(text)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("assembly: setting %s: %v", name, err))
+	}
 }
 
 // fits compares the kind of a field with the declared one, so that a mistake is found at the first

@@ -54,6 +54,33 @@ func TestBind(t *testing.T) {
 	}
 }
 
+func TestDefaults(t *testing.T) {
+	want := config{inner: inner{Workers: 16}, Timeout: 10 * time.Second, Memory: 256 << 20, Filter: true, Foreign: "404"}
+	want.Server.URL = "x"
+	if got := Defaults[config](); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := Bind[config](must(t, Parts{Seams: []Seam{{Name: "log", Impls: []Impl{{}}}}, Settings: Settings[config]()})); got != want {
+		t.Errorf("bound: %+v, want %+v", got, want)
+	}
+	defer func() {
+		if r := recover(); r == nil {
+			t.Error("a default that cannot be read is taken")
+		}
+	}()
+	Defaults[struct {
+		Timeout time.Duration `set:"timeout" default:"soon" min:"0s" max:"1s"`
+	}]()
+}
+
+func must(t *testing.T, p Parts) Choice {
+	c, err := p.Resolve(Baseline, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 func TestTagsThatCannotBeRead(t *testing.T) {
 	for says, settings := range map[string][]Setting{
 		"setting n: its bounds": Settings[struct {
