@@ -36,7 +36,8 @@ soak: soak-notify soak-orders soak-ledger soak-chain ## kill, cut the power, lie
 
 soak-notify: export DYNO_TESTS = all
 soak-notify: ## kill notifyd at 200 random moments, and cut the power at 50 (15 minutes)
-	go test ./services/notify/soak -run 'TestKill|TestPowerCut' -count 1 -timeout 1h -kills 200 -powercut 50 -v
+	go test dyno/services/notify/soak -run TestKill -count 1 -timeout 1h -kills 200 -v
+	go test dyno/bench/tests/powercut -run TestPowerCut -count 1 -timeout 1h -powercut 50 -v
 
 soak-orders: export DYNO_TESTS = all
 soak-orders: ## a million reads of every variant of ordersd while orders change and PostgreSQL is killed (90 minutes)
@@ -108,11 +109,11 @@ release: ## make the commit and the tags of a release: make release VERSION=v0.1
 proof: ## install every program from the tags of a release, as users do: make proof VERSION=v0.1.0
 	go run ./deploy/release prove "$(VERSION)"
 
-PROGRAMS = dyno notifyd ordersd ledgersync chaind arenad
+PROGRAMS = cmd/dyno services/cmd/notifyd services/cmd/ordersd services/ledger/cmd/ledgersync services/chain/cmd/chaind services/cmd/arenad
 
 manuals: ## man pages and completions of every program, into dyno-out/share
 	@rm -rf dyno-out/share; export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); \
-	for p in $(PROGRAMS); do go run ./cmd/$$p manual dyno-out/share || exit 1; done
+	for p in $(PROGRAMS); do go run ./$$p manual dyno-out/share || exit 1; done
 
 archives: ## archives for Linux and macOS with their checksums, into dist, by goreleaser (20 minutes, the first time)
 	GOWORK=off GOBIN="$(CURDIR)/dyno-out" go install github.com/goreleaser/goreleaser/v2@v2.15.1

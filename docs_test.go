@@ -74,7 +74,7 @@ var settingRow = regexp.MustCompile("(?m)^\\| ((?:`[a-z_]+`(?:, )?)+) \\|")
 func TestSettingsAreDocumented(t *testing.T) {
 	quicktest.Skip(t, "builds five commands")
 	for _, service := range []string{"notifyd", "ordersd", "ledgersync", "chaind", "arenad"} {
-		printed, err := exec.Command("go", "run", "./cmd/"+service, "assemblies", "--json").Output()
+		printed, err := exec.Command("go", "run", "dyno/services/...cmd/"+service, "assemblies", "--json").Output()
 		if err != nil {
 			t.Fatalf("%s assemblies: %v", service, err)
 		}

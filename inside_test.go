@@ -119,7 +119,7 @@ var inside = map[string][]room{
 		{"gossip", []string{"peers"}, "what nodes send each other unasked; it knows no chain"},
 		{"peers", nil, "connections between nodes; they do not know what is said"},
 	},
-	"parts/xrpl": {
+	"services/ledger/xrpl": {
 		{"follow", []string{"rippled", "validators", "history", "."}, "the tip, over any store"},
 		{"anchor", []string{"serverpool", "rippled", "validators", "."}, "what others are proved from; it knows no range"},
 		{"serverpool", []string{"rippled", "history"}, "which server to ask, and how fast; it knows no work"},
@@ -214,7 +214,7 @@ var apart = []room{
 	{"services/ledger/sim", clients, "servers that fail on demand know no client"},
 }
 
-var clients = []string{"parts/xrpl/rippled", "parts/xrpl/serverpool", "parts/xrpl/follow", "parts/xrpl/anchor"}
+var clients = []string{"services/ledger/rippled", "services/ledger/serverpool", "services/ledger/follow", "services/ledger/anchor"}
 
 func TestApart(t *testing.T) {
 	for _, file := range goFiles(t) {

@@ -78,7 +78,7 @@ var modules = map[string]map[string]string{
 		"go.opentelemetry.io/otel/trace":                           "spans",
 		"golang.org/x/time":                                        "rate limits of receivers",
 	},
-	"parts/wal/jetstream": {
+	"services/notify/jetstream": {
 		"github.com/nats-io/nats.go": "a log in JetStream",
 		"github.com/nats-io/nuid":    "names of writers and batches",
 	},
@@ -141,12 +141,12 @@ var modules = map[string]map[string]string{
 		"google.golang.org/grpc":                                            "serving and mirroring over gRPC",
 		"google.golang.org/protobuf":                                        "serving and mirroring over gRPC",
 	},
-	"cmd/arenad":     {"github.com/nats-io/nats-server/v2": "indirectly: several nodes", "github.com/spf13/cobra": "its own commands", "github.com/coder/websocket": "tests play in the compact subprotocol", "google.golang.org/protobuf": "tests play in the compact subprotocol"},
-	"cmd/chaind":     {"github.com/spf13/cobra": "its own commands", "github.com/ethereum/go-ethereum": "what decode prints, and the log of the state"},
-	"cmd/ledgersync": {"github.com/spf13/cobra": "its own commands"},
-	"cmd/notifyd":    {"github.com/spf13/cobra": "its own commands", "golang.org/x/sys": "tests fill a disk"},
-	"cmd/ordersd":    {"github.com/spf13/cobra": "its own commands", "github.com/jackc/pgx/v5": "seeding a database"},
-	"parts/postgres": {
+	"services/cmd/arenad":     {"github.com/nats-io/nats-server/v2": "indirectly: several nodes", "github.com/spf13/cobra": "its own commands", "github.com/coder/websocket": "tests play in the compact subprotocol", "google.golang.org/protobuf": "tests play in the compact subprotocol"},
+	"services/chain/cmd/chaind":     {"github.com/spf13/cobra": "its own commands", "github.com/ethereum/go-ethereum": "what decode prints, and the log of the state"},
+	"services/ledger/cmd/ledgersync": {"github.com/spf13/cobra": "its own commands"},
+	"services/cmd/notifyd":    {"github.com/spf13/cobra": "its own commands", "golang.org/x/sys": "tests fill a disk"},
+	"services/cmd/ordersd":    {"github.com/spf13/cobra": "its own commands", "github.com/jackc/pgx/v5": "seeding a database"},
+	"services/orders/postgres": {
 		"github.com/jackc/pgx/v5": "asks PostgreSQL whether it is up, and makes databases and roles",
 		"github.com/xi2/xz":       "the archive of the PostgreSQL that is downloaded",
 		"golang.org/x/sys":        "capabilities of Linux",
@@ -164,7 +164,7 @@ var modules = map[string]map[string]string{
 		"golang.org/x/sync":               "groups of goroutines",
 		"google.golang.org/protobuf":      "messages of raft",
 	},
-	"parts/xrpl": {
+	"services/ledger/xrpl": {
 		"github.com/coder/websocket":                "servers over WebSocket",
 		"github.com/decred/dcrd/dcrec/secp256k1/v4": "signatures without C",
 		"github.com/ethereum/go-ethereum":           "libsecp256k1 in C, three times as fast",

@@ -6,13 +6,9 @@ require (
 	dyno v0.0.0
 	dyno/agent v0.0.0
 	dyno/parts v0.0.0
-	dyno/parts/postgres v0.0.0
-	dyno/parts/xrpl v0.0.0
-	dyno/services/arena v0.0.0
+	dyno/services v0.0.0
 	dyno/services/chain v0.0.0
 	dyno/services/ledger v0.0.0
-	dyno/services/notify v0.0.0
-	dyno/services/orders v0.0.0
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/VictoriaMetrics/metricsql v0.87.3
 	github.com/chromedp/cdproto v0.159.0
@@ -25,6 +21,7 @@ require (
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/gorilla/websocket v1.5.3
 	github.com/grafana/grafana-foundation-sdk/go v0.0.22
+	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/lxzan/gws v1.8.9
 	github.com/minio/simdjson-go v0.4.5
@@ -49,9 +46,6 @@ require (
 )
 
 require (
-	dyno/parts/cluster v0.0.0 // indirect
-	dyno/parts/ethereum v0.0.0 // indirect
-	dyno/parts/wal/jetstream v0.0.0 // indirect
 	github.com/DataDog/zstd v1.5.7 // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect
 	github.com/ProjectZKM/Ziren/crates/go-runtime/zkvm_runtime v0.0.0-20251001021608-1fe7b43fc4d6 // indirect
@@ -200,21 +194,8 @@ exclude google.golang.org/genproto v0.0.0-20230410155749-daa745c078e1
 replace (
 	dyno => ../
 	dyno/agent => ../agent
-	dyno/cmd/arenad => ../cmd/arenad
-	dyno/cmd/chaind => ../cmd/chaind
-	dyno/cmd/ledgersync => ../cmd/ledgersync
-	dyno/cmd/notifyd => ../cmd/notifyd
-	dyno/cmd/ordersd => ../cmd/ordersd
 	dyno/parts => ../parts
-	dyno/parts/cluster => ../parts/cluster
-	dyno/parts/ethereum => ../parts/ethereum
-	dyno/parts/postgres => ../parts/postgres
-	dyno/parts/wal/jetstream => ../parts/wal/jetstream
-	dyno/parts/xrpl => ../parts/xrpl
-	dyno/services/arena => ../services/arena
+	dyno/services => ../services
 	dyno/services/chain => ../services/chain
 	dyno/services/ledger => ../services/ledger
-	dyno/services/notify => ../services/notify
-	dyno/services/notify/soak => ../services/notify/soak
-	dyno/services/orders => ../services/orders
 )

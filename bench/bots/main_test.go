@@ -46,7 +46,7 @@ func TestMistakes(t *testing.T) {
 
 // Bots play on the real arenad, and what they see is whole.
 func TestBots(t *testing.T) {
-	p := processtest.Start(t, builds.Program(t, "dyno/cmd/arenad"), "serve", "--listen=127.0.0.1:0", "--debug=127.0.0.1:0", "--data="+t.TempDir(), "--lame-duck=0s", "--log-level=warn")
+	p := processtest.Start(t, builds.Program(t, "dyno/services/cmd/arenad"), "serve", "--listen=127.0.0.1:0", "--debug=127.0.0.1:0", "--data="+t.TempDir(), "--lame-duck=0s", "--log-level=warn")
 	for _, more := range []string{"--motion=random", "--subprotocol=arena.v1.proto", "--rate=20"} {
 		var out, stderr bytes.Buffer
 		if code := run(t.Context(), []string{"-n=12", "--url=http://" + p.Ready()["listen"], "--duration=1s", "--warmup=100ms", "--decode", "--json", more}, &out, &stderr); code != 0 {

@@ -48,9 +48,16 @@ func TestArchivesHaveEveryProgram(t *testing.T) {
 	if !slices.Equal(have, programs) {
 		t.Errorf("the archives have %v, want %v", have, programs)
 	}
-	folders, err := filepath.Glob("../../cmd/*/main.go")
-	if err != nil || len(folders) != len(programs) {
-		t.Errorf("%d folders of cmd/ are programs, %d of them are released: %v", len(folders), len(programs), err)
+	for _, pattern := range []string{"../../cmd/*/main.go", "../../services/cmd/*/main.go", "../../services/*/cmd/*/main.go"} {
+		folders, err := filepath.Glob(pattern)
+		if err != nil || len(folders) == 0 {
+			t.Errorf("%s: %v", pattern, err)
+		}
+		for _, f := range folders {
+			if folder := filepath.ToSlash(filepath.Dir(f))[len("../../"):]; !slices.Contains(programs, folder) {
+				t.Errorf("%s is a program, and not released", folder)
+			}
+		}
 	}
 }
 

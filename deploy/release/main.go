@@ -43,7 +43,7 @@ func run(args []string) error {
 }
 
 // programs are the commands that users install, by their folder.
-var programs = []string{"cmd/dyno", "cmd/notifyd", "cmd/ordersd", "cmd/ledgersync", "cmd/chaind", "cmd/arenad"}
+var programs = []string{"cmd/dyno", "services/cmd/notifyd", "services/cmd/ordersd", "services/ledger/cmd/ledgersync", "services/chain/cmd/chaind", "services/cmd/arenad"}
 
 // modulePath returns the path in the go.mod at the root of a clone, the one place that sets it.
 func modulePath(clone string) (string, error) {

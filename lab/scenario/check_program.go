@@ -15,7 +15,7 @@ func (c *checker) target() {
 	p := document.At("target")
 	shared := func(v Variant) bool { return !v.Own() }
 	if len(c.s.Variants) == 0 || slices.ContainsFunc(c.s.Variants, shared) {
-		c.needOne(p, "build: ./cmd/notifyd", "build", "command", "url")
+		c.needOne(p, "build: ./services/cmd/notifyd", "build", "command", "url")
 	} else {
 		c.onlyOne(p, "build", "command", "url")
 	}
@@ -36,7 +36,7 @@ func (c *checker) companions() {
 	for i, companion := range c.s.Dependencies {
 		p := document.At("companions", i)
 		names[i] = companion.Name
-		c.needOne(p, "build: ./cmd/notifyd", "build", "command")
+		c.needOne(p, "build: ./services/cmd/notifyd", "build", "command")
 		if slices.Contains(reserved, companion.Name) {
 			c.FaultAt(p.To("name"), "%q is taken: ${%s...} means something else", companion.Name, companion.Name)
 		}

@@ -98,7 +98,7 @@ func goBuild(ctx context.Context, dir, pkg, binary string, flags []string) (said
 // programName is the last part of the package's path.
 func programName(dir, pkg string) (string, error) {
 	if pkg == "" || strings.HasPrefix(pkg, "-") || strings.Contains(pkg, "...") {
-		return "", fmt.Errorf("%q is not one package to build: name a folder, as in ./cmd/ordersd", pkg)
+		return "", fmt.Errorf("%q is not one package to build: name a folder, as in ./services/cmd/ordersd", pkg)
 	}
 	if pkg == "." || pkg == ".." || strings.HasPrefix(pkg, "./") || strings.HasPrefix(pkg, "../") {
 		abs, err := filepath.Abs(filepath.Join(dir, pkg))
@@ -109,7 +109,7 @@ func programName(dir, pkg string) (string, error) {
 	}
 	name := filepath.Base(pkg)
 	if name == string(filepath.Separator) {
-		return "", fmt.Errorf("%q in %s is not one package to build: name a folder, as in ./cmd/ordersd", pkg, dir)
+		return "", fmt.Errorf("%q in %s is not one package to build: name a folder, as in ./services/cmd/ordersd", pkg, dir)
 	}
 	return name, nil
 }

@@ -93,7 +93,7 @@ func TestProgramName(t *testing.T) {
 	for _, tt := range []struct{ dir, pkg, want string }{
 		{"/src/app", ".", "app"},
 		{"/src/app/cmd", "..", "app"},
-		{"/src/app", "./cmd/ordersd", "ordersd"},
+		{"/src/app", "./services/cmd/ordersd", "ordersd"},
 		{"/src/app", "../other", "other"},
 		{"/src/app", "example.test/m/cmd/x", "x"},
 		{"/src/app", "/abs/y", "y"},

@@ -22,10 +22,10 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/datadir"
-	"dyno/parts/lanes"
 	"dyno/services/arena/auth"
 	"dyno/services/arena/fleet"
 	"dyno/services/arena/heartbeat"
+	"dyno/services/arena/lanes"
 	"dyno/services/arena/match"
 	"dyno/services/arena/recording"
 	"dyno/services/arena/room"

@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 
 	"dyno/parts/daemon"
-	"dyno/parts/ethereum/store"
 	"dyno/parts/wal/segment/backup"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/node"
+	"dyno/services/chain/store"
 )
 
 // backups streams the data folder of a running node as a tar that a new process can start from: the

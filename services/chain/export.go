@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
-	"dyno/parts/ethereum/archive"
 	"dyno/parts/output"
 	"dyno/parts/progress"
+	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/journal"
 )

@@ -15,7 +15,7 @@ func TestRefuses(t *testing.T) {
 	dir := imported(t, public)
 	codecs := []string{"scan", "std"}
 	if quicktest.On() {
-		codecs = codecs[:1] // parts/jsonrpc/jsonrpctest holds them against each other
+		codecs = codecs[:1] // services/chain/jsonrpc/jsonrpctest holds them against each other
 	}
 	for _, codec := range codecs {
 		n := serve(t, "--data", dir, "--read-only", "--set", "codec="+codec)

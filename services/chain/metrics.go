@@ -10,10 +10,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"dyno/parts/daemon"
-	"dyno/parts/jsonrpc"
-	"dyno/parts/jsonrpc/server"
 	"dyno/services/chain/api"
 	"dyno/services/chain/api/filter"
+	"dyno/services/chain/jsonrpc"
+	"dyno/services/chain/jsonrpc/server"
 	"dyno/services/chain/node"
 )
 

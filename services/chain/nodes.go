@@ -11,14 +11,14 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"dyno/parts/cluster/peers"
-	"dyno/parts/cluster/peers/identity"
 	"dyno/parts/daemon"
 	"dyno/parts/doors"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/cluster"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/node"
+	"dyno/services/chain/peers"
+	"dyno/services/chain/peers/identity"
 )
 
 // nodes is the flags for several nodes.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/parts/cluster/peers/identity"
 	"dyno/parts/servicetest"
 	"dyno/services/chain/cluster"
+	"dyno/services/chain/peers/identity"
 )
 
 func TestWrongNodes(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 )
 
 // public is the folder of the public chain, with its genesis.
-const public = "../../parts/ethereum/archive/testdata"
+const public = "archive/testdata"
 
 // node is chaind in this process.
 type node struct {

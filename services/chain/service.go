@@ -17,12 +17,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"dyno/parts/daemon"
-	"dyno/parts/ethereum/archive"
-	"dyno/parts/ethereum/state"
 	"dyno/parts/progress"
+	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/node"
+	"dyno/services/chain/state"
 )
 
 // DefaultFolder is the default of --data.

@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"dyno/parts/daemon"
-	"dyno/parts/jsonrpc"
 	"dyno/parts/tracing"
+	"dyno/services/chain/jsonrpc"
 )
 
 // traced makes a span of each POST. A WebSocket is none, since it may stay open for days: its calls

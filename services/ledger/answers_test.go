@@ -18,11 +18,11 @@ import (
 	"google.golang.org/grpc/status"
 
 	"dyno/parts/servicetest/program"
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/mirror/mirrorpb"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/chain"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // served is a service of a store with a hole in it, and a server that says what is true, which has

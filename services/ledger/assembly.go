@@ -17,7 +17,7 @@ func Assembly() assembly.Parts {
 			}},
 			{Name: "tree", Doc: "hashes a ledger's transactions", Impls: []assembly.Impl{
 				{Name: "nodes", Doc: "a tree of node objects, leaf by leaf"},
-				{Name: "sorted", Doc: "sorted ids and no nodes: no allocation (parts/xrpl)"},
+				{Name: "sorted", Doc: "sorted ids and no nodes: no allocation (services/ledger/xrpl)"},
 			}},
 			{Name: "sizing", Doc: "how many ledgers a shard has", Impls: []assembly.Impl{
 				{Name: "fixed", Doc: "shard_size"},

@@ -8,12 +8,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"dyno/parts/daemon"
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/follow"
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/validators"
 	"dyno/services/ledger/backfill"
+	"dyno/services/ledger/follow"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/validators"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 func followJob() daemon.Job {

@@ -22,11 +22,11 @@ import (
 	"dyno/parts/servicetest"
 	"dyno/parts/servicetest/program"
 	"dyno/parts/servicetest/proxy"
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/ledgertest"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/chain"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // complete is the ledger range that a service claims.

@@ -17,13 +17,13 @@ import (
 	"dyno/parts/assembly"
 	"dyno/parts/daemon"
 	"dyno/parts/servicetest/program"
-	"dyno/parts/xrpl"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/chain"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/check"
 	"dyno/services/ledger/store/export"
 	"dyno/services/ledger/store/folder"
+	"dyno/services/ledger/xrpl"
 )
 
 const (

@@ -3,7 +3,7 @@
 //
 // The pipeline is services/ledger/backfill; an Assembly of names selects its parts. This package is
 // the service and its jobs: sync (sync.go), follow, serve. Further commands, such as check and
-// pack, are in cmd/ledgersync.
+// pack, are in services/ledger/cmd/ledgersync.
 //
 // It is not a node: it takes no part in consensus, and knows no ledger state.
 package ledger

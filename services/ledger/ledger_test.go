@@ -27,7 +27,7 @@ var build = sync.OnceValues(func() (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(binaries, "ledgersync")
-	if out, err := exec.Command("go", "build", "-o", path, "dyno/cmd/ledgersync").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", path, "dyno/services/ledger/cmd/ledgersync").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
 	return path, nil

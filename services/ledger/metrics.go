@@ -7,9 +7,9 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/serverpool"
 	"dyno/services/ledger/board"
+	"dyno/services/ledger/serverpool"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // prefix of all that Prometheus scrapes.

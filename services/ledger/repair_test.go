@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/parts/xrpl/trust"
 	"dyno/services/ledger/ledgertest"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/check"
 	"dyno/services/ledger/store/folder"
+	"dyno/services/ledger/trust"
 )
 
 // A flipped byte in a pack is found by check, removed by check --repair, and one ledger is fetched

@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"dyno/parts/daemon"
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/trust"
 	"dyno/services/ledger/backfill"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // request is what to sync: from the command line, or from the folder's last sync.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"dyno/parts/assembly"
-	"dyno/parts/xrpl/rippled"
+	"dyno/services/ledger/rippled"
 	"dyno/services/ledger/store"
 )
 

@@ -10,11 +10,11 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/doors"
-	"dyno/parts/xrpl"
 	"dyno/services/ledger/board"
 	"dyno/services/ledger/mirror"
 	"dyno/services/ledger/serve"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/xrpl"
 )
 
 // server is ledgersync serve: queries over HTTP, ledgers over gRPC, optionally the tip.

@@ -20,9 +20,9 @@ import (
 	"dyno/parts/guard/guardtest"
 	"dyno/parts/quicktest"
 	"dyno/parts/servicetest/program"
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // asker asks a service, without connections that outlive a test.

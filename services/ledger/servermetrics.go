@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"dyno/parts/daemon"
-	"dyno/parts/xrpl/follow"
+	"dyno/services/ledger/follow"
 )
 
 // labels disambiguates servers with equal names (their URLs differ only in a redacted key).

@@ -14,13 +14,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"dyno/parts/daemon"
-	"dyno/parts/xrpl/anchor"
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/rippled/response"
-	"dyno/parts/xrpl/trust"
-	"dyno/parts/xrpl/validators"
+	"dyno/services/ledger/anchor"
 	"dyno/services/ledger/backfill"
+	"dyno/services/ledger/rippled/response"
 	"dyno/services/ledger/store/writer"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/validators"
+	"dyno/services/ledger/xrpl/history"
 )
 
 func syncJob() daemon.Job {

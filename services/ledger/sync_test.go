@@ -12,11 +12,11 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/servicetest/program"
-	"dyno/parts/xrpl"
 	"dyno/services/ledger/ledgertest"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/fault"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/xrpl"
 )
 
 // keys are those of sync --json, in order, with the kind of their values. They are a promise: keys

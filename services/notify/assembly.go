@@ -22,7 +22,7 @@ func Assembly() assembly.Parts {
 			{Name: "client", Doc: "sends webhooks", Impls: []assembly.Impl{
 				{Name: "default", Doc: "http.Client with the default transport's 2 idle connections per host"},
 				{Name: "reuse", Doc: "as many idle connections per host as there are workers"},
-				{Name: "direct", Doc: "a worker writes its webhook and reads the answer itself, by HTTP/1.1 (parts/http1)"},
+				{Name: "direct", Doc: "a worker writes its webhook and reads the answer itself, by HTTP/1.1 (services/notify/http1)"},
 			}},
 			{Name: "batching", Doc: "chooses what goes into one webhook", Impls: []assembly.Impl{
 				{Name: "single", Doc: "one notice"},

@@ -23,7 +23,7 @@ func Assembly() assembly.Parts {
 			}},
 			{Name: "lookup", Doc: "finds an order", Impls: []assembly.Impl{
 				{Name: "single", Doc: "a query for each request"},
-				{Name: "batch", Doc: "one query for all requests that wait at the same moment (parts/batcher)"},
+				{Name: "batch", Doc: "one query for all requests that wait at the same moment (services/orders/batcher)"},
 			}},
 			{Name: "json", Doc: "writes answers", Impls: []assembly.Impl{
 				{Name: "std", Doc: "encoding/json"},

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"dyno/parts/assembly"
-	"dyno/parts/postgres/pgtest"
 	"dyno/parts/process"
 	"dyno/parts/quicktest"
 	"dyno/parts/servicetest"
 	"dyno/parts/servicetest/flood"
 	"dyno/services/orders/auth"
+	"dyno/services/orders/pgtest"
 )
 
 // Idle connections at any door leave files to the database's connections, and to the file of keys:
@@ -22,7 +22,7 @@ import (
 func TestFlood(t *testing.T) {
 	quicktest.Skip(t, "starts a PostgreSQL for each assembly")
 	bin := pgtest.Bin(t)
-	program, err := process.Build(t.Context(), "", "dyno/cmd/ordersd", t.TempDir())
+	program, err := process.Build(t.Context(), "", "dyno/services/cmd/ordersd", t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,11 +15,11 @@ import (
 
 	"dyno/parts/assembly"
 	"dyno/parts/daemon"
-	"dyno/parts/postgres/pgtest"
 	"dyno/parts/quicktest"
 	"dyno/services/orders/ordertest"
 	"dyno/services/orders/ordertest/core"
 	"dyno/services/orders/ordertest/full"
+	"dyno/services/orders/pgtest"
 
 	"go.uber.org/goleak"
 )

@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"dyno/parts/daemon"
-	"dyno/parts/postgres/pgtest"
 	"dyno/parts/process"
 	"dyno/parts/process/processtest"
 	"dyno/parts/quicktest"
 	"dyno/services/orders/auth"
+	"dyno/services/orders/pgtest"
 )
 
 // ordersd is the program as a process of its own.
@@ -71,7 +71,7 @@ func (p ordersd) submit(id string) (r receipt) {
 func TestKilled(t *testing.T) {
 	quicktest.Skip(t, "starts a PostgreSQL three times")
 	bin := pgtest.Bin(t)
-	program, err := process.Build(t.Context(), "", "dyno/cmd/ordersd", t.TempDir())
+	program, err := process.Build(t.Context(), "", "dyno/services/cmd/ordersd", t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

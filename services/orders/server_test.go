@@ -14,10 +14,10 @@ import (
 	"dyno/parts/assembly"
 	"dyno/parts/daemon"
 	"dyno/parts/lameduck"
-	"dyno/parts/postgres/pgtest"
 	"dyno/parts/servicetest"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/gateway"
+	"dyno/services/orders/pgtest"
 	"dyno/services/orders/release"
 	"dyno/services/orders/web"
 )

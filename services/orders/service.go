@@ -27,10 +27,10 @@ import (
 	"dyno/parts/datadir"
 	"dyno/parts/httploop"
 	"dyno/parts/lameduck"
-	"dyno/parts/postgres"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/gateway"
 	"dyno/services/orders/message"
+	"dyno/services/orders/postgres"
 	"dyno/services/orders/release"
 	"dyno/services/orders/web"
 

@@ -23,9 +23,9 @@ import (
 	"time"
 
 	"dyno/bench/peers/callers"
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/rippled/response"
-	"dyno/parts/xrpl/signing"
+	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/signing"
+	"dyno/services/ledger/xrpl"
 )
 
 func main() {

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"dyno/parts/limiter"
+	"dyno/services/chain/limiter"
 	"dyno/services/orders/order"
 	"dyno/services/orders/web"
 )

@@ -28,12 +28,12 @@ import (
 
 	"dyno/parts/command"
 	"dyno/parts/daemon"
-	"dyno/parts/limiter"
-	"dyno/parts/postgres/keeper"
 	"dyno/parts/refusal"
+	"dyno/services/chain/limiter"
 	"dyno/services/orders"
 	"dyno/services/orders/encode"
 	"dyno/services/orders/gateway"
+	"dyno/services/orders/postgres/keeper"
 	"dyno/services/orders/web"
 )
 

@@ -170,7 +170,7 @@ func TestColyseus(t *testing.T) {
 	}
 	var builds processtest.Builds
 	defer builds.Remove()
-	o := options{program: filepath.Join(t.TempDir(), "colyseus"), arenad: builds.Program(t, "dyno/cmd/arenad"), subprotocol: wire.Bits,
+	o := options{program: filepath.Join(t.TempDir(), "colyseus"), arenad: builds.Program(t, "dyno/services/cmd/arenad"), subprotocol: wire.Bits,
 		room: "inputs", motion: "random", players: 60, rate: 30, duration: 1500 * time.Millisecond}
 	if err := o.run(t.Context(), "install", io.Discard); err != nil {
 		t.Fatal(err)

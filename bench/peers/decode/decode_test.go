@@ -14,9 +14,9 @@ import (
 	"github.com/minio/simdjson-go"
 	"github.com/tmthrgd/go-hex"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/rippled/response"
-	"dyno/parts/xrpl/xrpltest"
+	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/xrpltest"
 )
 
 // BenchmarkDecode reads the largest real ledger of 90 transactions (187 KB) with the two decoders

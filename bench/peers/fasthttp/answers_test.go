@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"dyno/parts/postgres/pgtest"
+	"dyno/services/orders/pgtest"
 	"dyno/services/orders/store/schema"
 
 	"github.com/valyala/fasthttp"

@@ -29,7 +29,7 @@ func TestClients(t *testing.T) {
 	run(t, scripts, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
 	var builds processtest.Builds
 	defer builds.Remove()
-	command := []string{builds.Program(t, "dyno/cmd/chaind"), "serve", "--lame-duck=0", "--data=" + filepath.Join(t.TempDir(), "data")}
+	command := []string{builds.Program(t, "dyno/services/chain/cmd/chaind"), "serve", "--lame-duck=0", "--data=" + filepath.Join(t.TempDir(), "data")}
 	free, err := freeport.Loopback(1)
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func TestXRPL(t *testing.T) {
 	run(t, scripts, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
 	var builds processtest.Builds
 	defer builds.Remove()
-	ledgersync := builds.Program(t, "dyno/cmd/ledgersync")
+	ledgersync := builds.Program(t, "dyno/services/ledger/cmd/ledgersync")
 	free, err := freeport.Loopback(2)
 	if err != nil {
 		t.Fatal(err)

@@ -159,10 +159,7 @@ func (d *desk) prepare(ctx context.Context) error {
 	if err := d.checkout(ctx); err != nil {
 		return err
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-o", d.bin+"/")
-	for _, p := range programs {
-		build.Args = append(build.Args, "./cmd/"+p)
-	}
+	build := exec.CommandContext(ctx, "go", "build", "-o", d.bin+"/", "./cmd/dyno", "dyno/services/...cmd/...")
 	build.Dir, build.Stderr = d.clone, os.Stderr
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("building the programs: %w", err)

@@ -1,4 +1,4 @@
-// Package sockets holds the lab's calls over WebSockets against parts/jsonrpc/server, which neither
+// Package sockets holds the lab's calls over WebSockets against services/chain/jsonrpc/server, which neither
 // of them may import.
 package sockets
 
@@ -18,9 +18,9 @@ import (
 	driver "dyno/lab/load/jsonrpc"
 	"dyno/lab/record"
 	"dyno/lab/workload"
-	"dyno/parts/jsonrpc"
-	"dyno/parts/jsonrpc/server"
-	"dyno/parts/jsonrpc/std"
+	"dyno/services/chain/jsonrpc"
+	"dyno/services/chain/jsonrpc/server"
+	"dyno/services/chain/jsonrpc/std"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )

@@ -11,7 +11,7 @@
 //	disk = disk.Crash(seed) // as it is when the machine starts again
 //
 // Programs reach it in two ways: a Disk is a vfs.FS; and its Nodes answer as system calls do, for a
-// file system of the kernel's (services/notify/soak/powercut). It is not for speed or for large
+// file system of the kernel's (bench/tests/powercut). It is not for speed or for large
 // amounts of data: what is durable and what is not yet share memory. It starts no goroutines.
 package faultdisk
 

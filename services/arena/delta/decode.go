@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"dyno/parts/bits"
+	"dyno/services/arena/bits"
 	"dyno/services/arena/game"
 )
 

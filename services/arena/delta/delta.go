@@ -16,7 +16,7 @@ import (
 	"iter"
 	"math"
 
-	"dyno/parts/bits"
+	"dyno/services/arena/bits"
 	"dyno/services/arena/game"
 )
 

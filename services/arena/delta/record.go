@@ -1,7 +1,7 @@
 package delta
 
 import (
-	"dyno/parts/bits"
+	"dyno/services/arena/bits"
 	"dyno/services/arena/game"
 )
 

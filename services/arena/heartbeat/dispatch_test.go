@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"dyno/parts/workpool"
+	"dyno/services/ledger/workpool"
 )
 
 // owned is a map of its own for each worker, to which heartbeats go through a channel by the id.

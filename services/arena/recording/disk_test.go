@@ -14,12 +14,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"dyno/parts/lanes"
 	"dyno/parts/quicktest"
 	"dyno/parts/servicetest"
 	"dyno/parts/vfs"
 	"dyno/parts/vfs/faultdisk"
 	"dyno/services/arena/game"
+	"dyno/services/arena/lanes"
 )
 
 // killPath names the file to which a copy of the test binary records until it is killed.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"dyno/parts/ticker"
 	"dyno/services/arena/delta"
 	"dyno/services/arena/game"
+	"dyno/services/arena/ticker"
 )
 
 // Interval is the time between two ticks.

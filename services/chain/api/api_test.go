@@ -21,18 +21,18 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"dyno/parts/ethereum/answer"
-	"dyno/parts/ethereum/archive"
-	"dyno/parts/ethereum/store"
-	"dyno/parts/jsonrpc"
+	"dyno/services/chain/answer"
+	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
+	"dyno/services/chain/jsonrpc"
+	"dyno/services/chain/store"
 )
 
 // open returns the public chain.
 func open(t testing.TB) Backend {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../../../parts/ethereum/archive/testdata", "genesis.json"))
+	text, err := os.ReadFile(filepath.Join("../archive/testdata", "genesis.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func open(t testing.TB) Backend {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	blocks, err := os.Open(filepath.Join("../../../parts/ethereum/archive/testdata", "chain.rlp"))
+	blocks, err := os.Open(filepath.Join("../archive/testdata", "chain.rlp"))
 	if err != nil {
 		t.Fatal(err)
 	}

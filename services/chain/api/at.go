@@ -8,7 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"dyno/parts/ethereum/store"
+	"dyno/services/chain/store"
 )
 
 // Errors in go-ethereum's words.

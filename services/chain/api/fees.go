@@ -14,7 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"dyno/parts/jsonrpc"
+	"dyno/services/chain/jsonrpc"
 )
 
 // Bounds of eth_feeHistory, go-ethereum's.

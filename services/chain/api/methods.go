@@ -9,9 +9,9 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"dyno/parts/ethereum/answer"
-	"dyno/parts/jsonrpc"
+	"dyno/services/chain/answer"
 	"dyno/services/chain/execution"
+	"dyno/services/chain/jsonrpc"
 )
 
 // methods are those of this package.

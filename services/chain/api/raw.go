@@ -2,11 +2,12 @@ package api
 
 import (
 	"context"
+
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rlp"
 
-	"dyno/parts/jsonrpc"
+	"dyno/services/chain/jsonrpc"
 )
 
 // addRaw adds the methods that answer bytes as consensus has them.

@@ -7,7 +7,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
-	"dyno/parts/jsonrpc"
+	"dyno/services/chain/jsonrpc"
 )
 
 // Together returns the methods of which calls in an array are run in one go, for server.Options:

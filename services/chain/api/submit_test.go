@@ -13,7 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"dyno/parts/jsonrpc"
+	"dyno/services/chain/jsonrpc"
 )
 
 // taken is a pool that keeps what is submitted, and refuses what is shorter than 3 bytes.

@@ -23,10 +23,10 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"dyno/parts/datadir"
-	"dyno/parts/ethereum/state"
-	"dyno/parts/ethereum/store"
 	"dyno/services/chain/execution"
 	"dyno/services/chain/genesis"
+	"dyno/services/chain/state"
+	"dyno/services/chain/store"
 )
 
 // Service is the name under which the data folder is marked.

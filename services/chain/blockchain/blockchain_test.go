@@ -12,14 +12,14 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/parts/ethereum/archive"
+	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
 )
 
 func read(t *testing.T, name string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../../../parts/ethereum/archive/testdata", name))
+	text, err := os.ReadFile(filepath.Join("../archive/testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}

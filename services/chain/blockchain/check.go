@@ -12,9 +12,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"dyno/parts/ethereum/state"
-	"dyno/parts/ethereum/store"
 	"dyno/services/chain/execution"
+	"dyno/services/chain/state"
+	"dyno/services/chain/store"
 )
 
 // Report is what Check found.

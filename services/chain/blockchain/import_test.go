@@ -10,7 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 
-	"dyno/parts/ethereum/archive"
+	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 )
 

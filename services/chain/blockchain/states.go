@@ -12,10 +12,10 @@ import (
 
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"dyno/parts/ethereum/state"
-	"dyno/parts/ethereum/state/flat"
-	"dyno/parts/ethereum/state/statedb"
 	"dyno/services/chain/genesis"
+	"dyno/services/chain/state"
+	"dyno/services/chain/state/flat"
+	"dyno/services/chain/state/statedb"
 )
 
 // kind is a way to keep states.

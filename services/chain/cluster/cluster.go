@@ -22,13 +22,13 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 	"golang.org/x/sync/errgroup"
 
-	"dyno/parts/cluster/peers"
-	"dyno/parts/cluster/peers/identity"
-	"dyno/parts/cluster/raft"
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/node"
+	"dyno/services/chain/peers"
+	"dyno/services/chain/peers/identity"
+	"dyno/services/chain/raft"
 )
 
 // Folder is that of raft's log, in the data folder.

@@ -19,13 +19,13 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"go.uber.org/goleak"
 
-	"dyno/parts/cluster/peers/identity"
 	"dyno/parts/freeport"
 	"dyno/parts/process"
 	"dyno/parts/process/processtest"
 	"dyno/parts/quicktest"
 	"dyno/parts/servicetest"
 	"dyno/services/chain/chaintest"
+	"dyno/services/chain/peers/identity"
 )
 
 var builds processtest.Builds
@@ -48,7 +48,7 @@ var client = &http.Client{Timeout: 15 * time.Second}
 
 // cluster makes the nodes of a cluster, which do not run yet.
 func cluster(t *testing.T, size int, args ...string) []*member {
-	program := builds.Program(t, "dyno/cmd/chaind")
+	program := builds.Program(t, "dyno/services/chain/cmd/chaind")
 	dir := t.TempDir()
 	keys := make([]identity.Key, size)
 	addresses, err := freeport.Loopback(size)

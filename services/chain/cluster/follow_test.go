@@ -19,14 +19,14 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 
-	"dyno/parts/cluster/peers"
-	"dyno/parts/cluster/peers/identity"
 	"dyno/parts/freeport"
 	"dyno/parts/process/processtest"
 	"dyno/parts/servicetest"
 	"dyno/parts/servicetest/proxy"
 	"dyno/services/chain/chaintest"
 	"dyno/services/chain/genesis"
+	"dyno/services/chain/peers"
+	"dyno/services/chain/peers/identity"
 )
 
 // follower makes a node, which does not run yet, that serves its peers at an address.
@@ -37,7 +37,7 @@ func follower(t *testing.T, key identity.Key, listen string, args ...string) *me
 		t.Fatal(err)
 	}
 	t.Cleanup(client.CloseIdleConnections)
-	return &member{t: t, command: append([]string{builds.Program(t, "dyno/cmd/chaind"), "serve", "--listen=127.0.0.1:0", "--debug=127.0.0.1:0",
+	return &member{t: t, command: append([]string{builds.Program(t, "dyno/services/chain/cmd/chaind"), "serve", "--listen=127.0.0.1:0", "--debug=127.0.0.1:0",
 		"--lame-duck=0", "--data", filepath.Join(dir, "data"), "--node-key", file, "--peer-listen", listen}, args...)}
 }
 

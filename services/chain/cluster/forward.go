@@ -10,12 +10,12 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"dyno/parts/cluster/blocksync"
-	"dyno/parts/cluster/peers"
-	"dyno/parts/cluster/peers/identity"
-	"dyno/parts/jsonrpc"
 	"dyno/services/chain/api"
+	"dyno/services/chain/blocksync"
+	"dyno/services/chain/jsonrpc"
 	"dyno/services/chain/node"
+	"dyno/services/chain/peers"
+	"dyno/services/chain/peers/identity"
 )
 
 // maxForwarded bounds the transactions of a request, and patience its answer.

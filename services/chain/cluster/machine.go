@@ -10,8 +10,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 
-	"dyno/parts/cluster/blocksync"
-	"dyno/parts/cluster/peers"
+	"dyno/services/chain/blocksync"
+	"dyno/services/chain/peers"
 )
 
 // machine is the node as raft sees it.

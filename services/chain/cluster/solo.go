@@ -10,13 +10,13 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"dyno/parts/cluster/blocksync"
-	"dyno/parts/cluster/gossip"
-	"dyno/parts/cluster/peers"
-	"dyno/parts/cluster/peers/identity"
 	"dyno/services/chain/api"
+	"dyno/services/chain/blocksync"
+	"dyno/services/chain/gossip"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/node"
+	"dyno/services/chain/peers"
+	"dyno/services/chain/peers/identity"
 )
 
 // Solo connects the nodes of a chain that one of them seals. It is a node.Shared. The others

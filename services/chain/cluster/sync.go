@@ -10,8 +10,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"dyno/parts/cluster/blocksync"
 	"dyno/services/chain/blockchain"
+	"dyno/services/chain/blocksync"
 	"dyno/services/chain/node"
 )
 

@@ -22,9 +22,9 @@ import (
 	"time"
 
 	"dyno/agent"
-	"dyno/parts/cluster/peers"
-	"dyno/parts/cluster/peers/identity"
 	"dyno/parts/freeport"
+	"dyno/services/chain/peers"
+	"dyno/services/chain/peers/identity"
 )
 
 // Most is the largest number of nodes.

@@ -53,7 +53,7 @@ func TestDevnet(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "net")
 	var p *process.Process
 	run := func() (stop func(), listen, control string) {
-		p = processtest.Start(t, builds.Program(t, "dyno/cmd/chaind"), "devnet", "--data", dir, "--listen=127.0.0.1:0", "--control=127.0.0.1:0", "--", "--log-level=warn")
+		p = processtest.Start(t, builds.Program(t, "dyno/services/chain/cmd/chaind"), "devnet", "--data", dir, "--listen=127.0.0.1:0", "--control=127.0.0.1:0", "--", "--log-level=warn")
 		return func() { processtest.Stop(t, p) }, p.Ready()["listen"], p.Ready()["control"]
 	}
 	stop, listen, control := run()
@@ -110,7 +110,7 @@ func TestWrongDevnet(t *testing.T) {
 		{"takes no arguments", []string{"stray"}},
 	} {
 		command := append([]string{"devnet", "--data", filepath.Join(t.TempDir(), "net"), "--listen=127.0.0.1:0"}, tt.args...)
-		if out, err := exec.Command(builds.Program(t, "dyno/cmd/chaind"), command...).CombinedOutput(); err == nil || !strings.Contains(string(out), tt.says) {
+		if out, err := exec.Command(builds.Program(t, "dyno/services/chain/cmd/chaind"), command...).CombinedOutput(); err == nil || !strings.Contains(string(out), tt.says) {
 			t.Errorf("%v: %s, %v", tt.args, out, err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types/bal"
 	"github.com/ethereum/go-ethereum/core/vm"
 
-	"dyno/parts/ethereum/state"
+	"dyno/services/chain/state"
 )
 
 // Builder makes a block of transactions that it executes. It belongs to one goroutine.

@@ -19,8 +19,8 @@ import (
 	"github.com/ethereum/go-ethereum/triedb"
 	"github.com/ethereum/go-ethereum/triedb/pathdb"
 
-	"dyno/parts/ethereum/fork"
 	"dyno/services/chain/execution"
+	"dyno/services/chain/fork"
 	"dyno/services/chain/genesis"
 )
 

@@ -20,8 +20,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/params"
 
-	"dyno/parts/ethereum/state"
 	"dyno/services/chain/genesis"
+	"dyno/services/chain/state"
 )
 
 // Ancestors are the blocks below the one that is executed. Errors of the disk are for the

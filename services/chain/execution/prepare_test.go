@@ -11,7 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/params"
 
-	"dyno/parts/ethereum/fork"
+	"dyno/services/chain/fork"
 )
 
 // program is random code, most of which depends on what was accessed before.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
-	"dyno/parts/ethereum/transaction"
 	"dyno/services/chain/genesis"
+	"dyno/services/chain/transaction"
 )
 
 func config() Config {

@@ -28,12 +28,12 @@ import (
 	"github.com/holiman/uint256"
 	"go.opentelemetry.io/otel/trace"
 
-	"dyno/parts/ethereum/transaction"
-	"dyno/parts/limiter"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/journal"
+	"dyno/services/chain/limiter"
 	"dyno/services/chain/mempool"
 	"dyno/services/chain/sealing"
+	"dyno/services/chain/transaction"
 )
 
 // Options of a node. Zero values are the defaults.

@@ -16,12 +16,12 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"go.uber.org/goleak"
 
-	"dyno/parts/ethereum/fork"
 	"dyno/parts/servicetest"
 	"dyno/parts/vfs"
 	"dyno/parts/vfs/faultdisk"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/chaintest"
+	"dyno/services/chain/fork"
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/sealing"

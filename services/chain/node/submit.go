@@ -13,13 +13,13 @@ import (
 	"github.com/ethereum/go-ethereum/core/txpool"
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"dyno/parts/ethereum/store"
-	"dyno/parts/ethereum/transaction"
-	"dyno/parts/jsonrpc"
-	"dyno/parts/limiter"
 	"dyno/services/chain/api"
 	"dyno/services/chain/journal"
+	"dyno/services/chain/jsonrpc"
+	"dyno/services/chain/limiter"
 	"dyno/services/chain/mempool"
+	"dyno/services/chain/store"
+	"dyno/services/chain/transaction"
 )
 
 // maxSize bounds a transaction, in bytes.

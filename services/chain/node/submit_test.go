@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"dyno/parts/jsonrpc"
+	"dyno/services/chain/jsonrpc"
 )
 
 // A transaction that makes judging panic is refused, on whichever core; the others are judged.

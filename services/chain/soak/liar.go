@@ -13,10 +13,10 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 
-	"dyno/parts/cluster/peers"
-	"dyno/parts/cluster/peers/identity"
 	"dyno/services/chain/chaintest"
 	"dyno/services/chain/genesis"
+	"dyno/services/chain/peers"
+	"dyno/services/chain/peers/identity"
 )
 
 // lies change an honest node's block. Valid blocks that a permitted peer makes up are none of them:

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/cluster/peers"
-	"dyno/parts/cluster/peers/identity"
 	"dyno/parts/freeport"
 	"dyno/parts/servicetest"
 	"dyno/parts/servicetest/proxy"
+	"dyno/services/chain/peers"
+	"dyno/services/chain/peers/identity"
 )
 
 // Faults that Nodes injects.

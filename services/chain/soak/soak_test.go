@@ -52,7 +52,7 @@ func TestKill(t *testing.T) {
 func subject(t *testing.T) Program {
 	t.Helper()
 	p := Program{Path: filepath.Join(t.TempDir(), "chaind"), Serve: []string{"--assembly", *assembled}}
-	if out, err := exec.Command("go", "build", "-o", p.Path, "dyno/cmd/chaind").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", p.Path, "dyno/services/chain/cmd/chaind").CombinedOutput(); err != nil {
 		t.Fatalf("building chaind: %v\n%s", err, out)
 	}
 	for _, s := range set {

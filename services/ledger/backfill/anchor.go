@@ -3,7 +3,7 @@ package backfill
 import (
 	"fmt"
 
-	"dyno/parts/xrpl"
+	"dyno/services/ledger/xrpl"
 )
 
 // The trusted hash, rather than the servers, is considered wrong when all answers for the top are

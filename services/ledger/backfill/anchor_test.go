@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/rippled"
-	"dyno/parts/xrpl/serverpool"
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/serverpool"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/fault"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // When all servers agree on the top and contradict the trusted hash, the run soon reports that, and

@@ -14,11 +14,11 @@
 // Within a window below the last linked ledger, fetching and hashing run out of order. The window
 // bounds the memory; so does Config.WindowBytes, above which only the next ledger to be linked is
 // requested. Answers already in flight (at most Config.Fetches) may exceed it.
-// parts/xrpl/planner decides which ledgers are requested next and in what portions;
-// parts/xrpl/serverpool chooses the server.
+// services/ledger/planner decides which ledgers are requested next and in what portions;
+// services/ledger/serverpool chooses the server.
 //
 // Package backfill is not for storing (services/ledger/store), nor for following the tip
-// (parts/xrpl/follow has it called for each new stretch). Run owns the goroutines it starts and
+// (services/ledger/follow has it called for each new stretch). Run owns the goroutines it starts and
 // waits for them.
 package backfill
 
@@ -28,12 +28,12 @@ import (
 	"runtime"
 	"time"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/planner"
-	"dyno/parts/xrpl/rippled/response"
-	"dyno/parts/xrpl/serverpool"
-	"dyno/parts/xrpl/signing"
-	"dyno/parts/xrpl/trust"
+	"dyno/services/ledger/planner"
+	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/serverpool"
+	"dyno/services/ledger/signing"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl"
 )
 
 // Config says what to download and how. Its zero values are the documented defaults.

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/signing"
-	"dyno/parts/xrpl/trust"
+	"dyno/services/ledger/signing"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // If the range does not continue what is stored below, its lowest ledger is left out, so that the

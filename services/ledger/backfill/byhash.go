@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/rippled"
-	"dyno/parts/xrpl/rippled/response"
-	"dyno/parts/xrpl/serverpool"
-	"dyno/parts/xrpl/trust"
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/serverpool"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl"
 )
 
 // notFound reports whether servers do not find a ledger by its index, or none claims it.

@@ -11,12 +11,12 @@ import (
 	"slices"
 	"testing"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/rippled"
-	"dyno/parts/xrpl/serverpool"
-	"dyno/parts/xrpl/trust"
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/serverpool"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // asks is a request for a ledger.

@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"dyno/parts/xrpl"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/fault"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/writer"
+	"dyno/services/ledger/xrpl"
 
 	"go.uber.org/goleak"
 )

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"dyno/parts/workpool"
-	"dyno/parts/xrpl/planner"
-	"dyno/parts/xrpl/rippled/response"
-	"dyno/parts/xrpl/serverpool"
+	"dyno/services/ledger/planner"
+	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/serverpool"
+	"dyno/services/ledger/workpool"
 )
 
 // retryPause is the wait between two attempts to fetch a ledger for which no server could be asked:

@@ -9,13 +9,13 @@ import (
 	"sync"
 	"testing"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/rippled"
-	"dyno/parts/xrpl/serverpool"
-	"dyno/parts/xrpl/trust"
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/serverpool"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/chain"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 
 	"go.uber.org/goleak"
 )

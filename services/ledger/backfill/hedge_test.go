@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/planner"
-	"dyno/parts/xrpl/rippled/response"
-	"dyno/parts/xrpl/serverpool"
+	"dyno/services/ledger/planner"
+	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/serverpool"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // idle is a run with shards of one ledger and no fetchers.

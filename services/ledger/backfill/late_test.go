@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/planner"
-	"dyno/parts/xrpl/rippled/response"
-	"dyno/parts/xrpl/serverpool"
+	"dyno/services/ledger/planner"
+	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/serverpool"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/xrpl"
 )
 
 // A wrong answer for a ledger that the other request has already brought is recorded as a fault,

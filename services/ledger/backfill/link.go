@@ -6,9 +6,9 @@ import (
 	"errors"
 	"time"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/trust"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // link takes verified answers from the top of the gap down, checks each against the parent hash in

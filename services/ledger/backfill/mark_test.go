@@ -6,12 +6,12 @@ import (
 	"sync"
 	"testing"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/signing"
-	"dyno/parts/xrpl/trust"
+	"dyno/services/ledger/signing"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/chain"
 	"dyno/services/ledger/sim/fault"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl"
 )
 
 // forgedWorld is a world whose chain contains wrong signatures.

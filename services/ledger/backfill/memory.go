@@ -5,9 +5,9 @@ import (
 	"time"
 	"unsafe"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/planner"
-	"dyno/parts/xrpl/rippled/response"
+	"dyno/services/ledger/planner"
+	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/xrpl"
 )
 
 // pooled is the weight up to which an answer's memory is reused: five modern ledgers. Larger memory

@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/planner"
-	"dyno/parts/xrpl/rippled/response"
+	"dyno/services/ledger/planner"
+	"dyno/services/ledger/rippled/response"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/fault"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 
 	"pgregory.net/rapid"
 )

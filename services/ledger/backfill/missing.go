@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // Missing reports a ledger that no server sent, or none sent rightly.

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/planner"
-	"dyno/parts/xrpl/signing"
-	"dyno/parts/xrpl/trust"
+	"dyno/services/ledger/planner"
+	"dyno/services/ledger/signing"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/fault"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 
 	"pgregory.net/rapid"
 )

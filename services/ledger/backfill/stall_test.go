@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/planner"
-	"dyno/parts/xrpl/rippled"
-	"dyno/parts/xrpl/rippled/response"
-	"dyno/parts/xrpl/serverpool"
+	"dyno/services/ledger/planner"
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/serverpool"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/fault"
+	"dyno/services/ledger/xrpl/history"
 )
 
 func TestStallDetector(t *testing.T) {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/trust"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // top is the hash that the top of a gap must have: the trusted one, or the one found by following

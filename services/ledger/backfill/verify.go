@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"dyno/parts/refusal"
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/nodetree"
-	"dyno/parts/xrpl/signing"
-	"dyno/parts/xrpl/trust"
+	"dyno/services/ledger/signing"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/nodetree"
 )
 
 // ErrFork marks a ledger that is consistent in itself, and not the parent of the one above it.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"dyno/parts/xrpl/planner"
+	"dyno/services/ledger/planner"
 )
 
 // Watch holds the counters of one Run or several. They may be read at any time.

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/xrpl/signing"
-	"dyno/parts/xrpl/trust"
+	"dyno/services/ledger/signing"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/fault"
+	"dyno/services/ledger/trust"
 )
 
 // pause lets other goroutines run while a test waits for a condition.

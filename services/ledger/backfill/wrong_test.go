@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/rippled/response"
-	"dyno/parts/xrpl/signing"
-	"dyno/parts/xrpl/trust"
+	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/signing"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/chain"
 	"dyno/services/ledger/sim/fault"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // lies are the ways in which an answer is wrong, with the levels that detect each.

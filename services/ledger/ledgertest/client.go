@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dyno/parts/servicetest/program"
-	"dyno/parts/xrpl/history"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // client runs the program over a folder of its own.

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/fault"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // linksFromAbove: the hash of a ledger above the range proves the range.

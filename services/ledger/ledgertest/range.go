@@ -8,7 +8,7 @@ import (
 
 	"dyno/parts/servicetest"
 	"dyno/parts/servicetest/program"
-	"dyno/parts/xrpl/history"
+	"dyno/services/ledger/xrpl/history"
 )
 
 func storesRange(c *client) {

@@ -3,9 +3,9 @@ package ledgertest
 import (
 	"testing"
 
-	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/chain"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // world is a chain, an honest server of it, and what is true.

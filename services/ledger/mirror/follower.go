@@ -9,9 +9,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"dyno/parts/xrpl"
 	"dyno/services/ledger/mirror/mirrorpb"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/xrpl"
 )
 
 // Reasons for which the server ends a stream.

@@ -11,9 +11,9 @@ import (
 	"google.golang.org/grpc/status"
 	"pgregory.net/rapid"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/mirror/mirrorpb"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // wire is a stream whose Send blocks, like that of a client that does not read, until the test

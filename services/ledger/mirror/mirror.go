@@ -35,9 +35,9 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/mirror/mirrorpb"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // MaxMessage is the largest message that is sent, in bytes; clients must allow it, because real

@@ -20,10 +20,10 @@ import (
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/mirror/mirrorpb"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"sync"
 
-	"dyno/parts/xrpl"
 	"dyno/services/ledger/mirror/mirrorpb"
+	"dyno/services/ledger/xrpl"
 )
 
 // recent are the newest ledgers, in memory and ready to send, bounded by number and bytes. All

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/parts/xrpl"
+	"dyno/services/ledger/xrpl"
 )
 
 // made is a ledger with transactions of all sizes, whose header is right.
@@ -49,7 +49,7 @@ func agree(t *testing.T, l ledger) {
 	}
 	header, err := xrpl.NewVerifier().Ledger(&theirs)
 	if err != nil || header.Hash() != xrpl.Hash(at.hash) || header.Parent != xrpl.Hash(at.parent) {
-		t.Fatalf("ledger %d: hash %s, parent %s here; %s, %s, %v in parts/xrpl", at.index, at.hash, at.parent, header.Hash(), header.Parent, err)
+		t.Fatalf("ledger %d: hash %s, parent %s here; %s, %s, %v in services/ledger/xrpl", at.index, at.hash, at.parent, header.Hash(), header.Parent, err)
 	}
 }
 

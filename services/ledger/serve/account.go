@@ -8,11 +8,11 @@ import (
 	"math"
 	"strconv"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/answer"
-	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/index"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/answer"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // Transactions in a page of account_tx: rippled's limits, to which a request's limit is clamped.

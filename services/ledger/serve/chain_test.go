@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/signing"
+	"dyno/services/ledger/signing"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/xrpl"
 )
 
 // now is 100 s after the close of the last ledger of a chain that ends at 2_000.

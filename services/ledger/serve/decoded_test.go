@@ -6,8 +6,8 @@ import (
 	"reflect"
 	"testing"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/xrpljson"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/xrpljson"
 )
 
 // A request without binary: each method answers with the same transaction, decoded, in the shapes

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"dyno/parts/xrpl/answer"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/xrpl/answer"
 )
 
 // Errors of this server, beside rippled's own.

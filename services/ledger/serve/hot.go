@@ -6,9 +6,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/answer"
-	"dyno/parts/xrpl/history"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/answer"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // key is a page's index or its hash; the other one is zero.

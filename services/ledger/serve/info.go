@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"dyno/parts/xrpl"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/xrpl"
 )
 
 // build is the rippled version whose answers these are, in the form that clients compare versions

@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"dyno/parts/xrpl"
+	"dyno/services/ledger/xrpl"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/answer"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/answer"
 )
 
 // member is one of rippled's answer, as its documentation lists them, and in which versions of the

@@ -6,8 +6,8 @@ import (
 	"math"
 	"strconv"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/answer"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/answer"
 )
 
 // params are a request's parameters by name, not yet parsed.

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/rippled"
-	"dyno/parts/xrpl/rippled/response"
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/rippled/response"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/xrpl"
 )
 
 func TestTransaction(t *testing.T) {
@@ -286,7 +286,7 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// parts/xrpl/rippled can sync from this server.
+// services/ledger/rippled can sync from this server.
 func TestRippledClient(t *testing.T) {
 	ledgers := chain(t, 1990, 2000)
 	s := warmed(t, Config{Store: filled(t, ledgers...), Hot: 5})

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"dyno/parts/guard"
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/answer"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/answer"
 )
 
 func welcome(w http.ResponseWriter, _ *http.Request) {

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"dyno/parts/xrpl/answer"
+	"dyno/services/ledger/xrpl/answer"
 )
 
 // maxBody is the limit of a request's body, in bytes: rippled's own.

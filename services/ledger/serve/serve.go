@@ -10,7 +10,7 @@
 //
 // The methods are ledger, tx, account_tx, server_info and ping, in api_version 1 and 2. As rippled
 // does, it answers errors with status 200 and result.error. Transactions are sent in binary, which
-// is the form that can be proved, or decoded (parts/xrpl/xrpljson), as the request asks.
+// is the form that can be proved, or decoded (services/ledger/xrpl/xrpljson), as the request asks.
 //
 // "validated" here means the newest stored ledger. All stored ledgers have been proved as far as
 // the sync was asked to.
@@ -33,11 +33,11 @@ import (
 	"time"
 
 	"dyno/parts/unrouted"
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/answer"
-	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/index"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/answer"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // Store is the source of answers: *store.Store.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"dyno/parts/xrpl/answer"
+	"dyno/services/ledger/xrpl/answer"
 )
 
 // Limits of WebSocket connections.

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/answer"
-	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/answer"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // maxSearch is the largest span of min_ledger and max_ledger, as in rippled.

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/anchor"
-	"dyno/parts/xrpl/rippled"
-	"dyno/parts/xrpl/rippled/response"
-	"dyno/parts/xrpl/serverpool"
+	"dyno/services/ledger/anchor"
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/serverpool"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/chain"
+	"dyno/services/ledger/xrpl"
 )
 
 const (

@@ -12,12 +12,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/anchor"
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/rippled/response"
+	"dyno/services/ledger/anchor"
+	"dyno/services/ledger/rippled/response"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/fault"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // Requests for the top's hash count against the server's budget.

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"time"
 
-	"dyno/parts/xrpl/answer"
 	"dyno/services/ledger/sim/fault"
+	"dyno/services/ledger/xrpl/answer"
 )
 
 // delivery is an answer and the way to send it. Its pieces in order are the body.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/coder/websocket"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/signing"
+	"dyno/services/ledger/signing"
 	"dyno/services/ledger/sim/chain"
 	"dyno/services/ledger/sim/fault"
+	"dyno/services/ledger/xrpl"
 )
 
 // seen is what a client received for one request.

@@ -8,14 +8,14 @@ import (
 	"sync"
 	"testing"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/follow"
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/rippled"
-	"dyno/parts/xrpl/rippled/response"
-	"dyno/parts/xrpl/validators"
+	"dyno/services/ledger/follow"
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/rippled/response"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/chain"
+	"dyno/services/ledger/validators"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // linked fetches from a server and checks every ledger against the one above it and the one stored

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"dyno/parts/xrpl/answer"
+	"dyno/services/ledger/xrpl/answer"
 )
 
 // Any bytes are a request that can be answered, or an error.

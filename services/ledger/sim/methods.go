@@ -5,11 +5,11 @@ import (
 	"errors"
 	"strconv"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/answer"
-	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/sim/chain"
 	"dyno/services/ledger/sim/fault"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/answer"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // handle answers a request that is within limits. It never returns nil.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"dyno/parts/refusal"
-	"dyno/parts/xrpl"
+	"dyno/services/ledger/xrpl"
 )
 
 // maxRequest bounds a request in bytes. rippled accepts 1 MB; no request that this server

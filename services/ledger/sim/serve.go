@@ -19,8 +19,8 @@ import (
 	"dyno/parts/daemon"
 	"dyno/parts/doors"
 	"dyno/parts/refusal"
-	"dyno/parts/xrpl/answer"
 	"dyno/services/ledger/sim/limits"
+	"dyno/services/ledger/xrpl/answer"
 )
 
 // maxOpen bounds the number of connections; further ones wait.

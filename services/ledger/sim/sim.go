@@ -24,10 +24,10 @@ import (
 	"time"
 
 	"dyno/parts/refusal"
-	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/sim/chain"
 	"dyno/services/ledger/sim/fault"
 	"dyno/services/ledger/sim/limits"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // Config says what to simulate. Its zero value is a faultless rippled without limits on loopback.

@@ -18,10 +18,10 @@ import (
 	"github.com/coder/websocket"
 	"go.uber.org/goleak"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/rippled/response"
+	"dyno/services/ledger/rippled/response"
 	"dyno/services/ledger/sim/chain"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -9,9 +9,9 @@ import (
 	"github.com/coder/websocket"
 
 	"dyno/parts/refusal"
-	"dyno/parts/xrpl/answer"
 	"dyno/services/ledger/sim/fault"
 	"dyno/services/ledger/sim/limits"
+	"dyno/services/ledger/xrpl/answer"
 )
 
 // Limits of a WebSocket connection.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/coder/websocket"
 
-	"dyno/parts/xrpl/answer"
 	"dyno/services/ledger/sim/chain"
+	"dyno/services/ledger/xrpl/answer"
 )
 
 // maxQueued bounds a client's queued stream messages. A slower one is disconnected, as by rippled.

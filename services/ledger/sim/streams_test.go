@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/signing"
-	"dyno/parts/xrpl/validators"
+	"dyno/services/ledger/signing"
 	"dyno/services/ledger/sim/chain"
+	"dyno/services/ledger/validators"
+	"dyno/services/ledger/xrpl"
 )
 
 // streamed is a message of a stream.

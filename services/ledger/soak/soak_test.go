@@ -120,7 +120,7 @@ var build = sync.OnceValues(func() (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(binaries, "client")
-	if out, err := exec.Command("go", "build", "-o", path, "dyno/cmd/ledgersync").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", path, "dyno/services/ledger/cmd/ledgersync").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building ledgersync: %w\n%s", err, out)
 	}
 	return path, nil

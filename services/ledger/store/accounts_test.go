@@ -7,9 +7,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/xrpltest"
 	"dyno/services/ledger/store/index"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/xrpltest"
 )
 
 // Pages in either direction equal a scan of all ledgers.

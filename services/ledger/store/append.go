@@ -9,11 +9,11 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/store/flat"
 	"dyno/services/ledger/store/index"
 	"dyno/services/ledger/store/record"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // Append stores proved ledgers together with the progress, and then indexes them; they are durable

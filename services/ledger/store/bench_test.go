@@ -10,9 +10,9 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/xrpltest"
 	"dyno/services/ledger/store/record"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/xrpltest"
 )
 
 // BenchmarkAppend stores ledgers of 90 transactions in batches of 32, each batch synced.

@@ -12,10 +12,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/xrpltest"
 	"dyno/services/ledger/store/evidence"
 	"dyno/services/ledger/store/index"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/xrpltest"
 )
 
 // narrow is a disk with little free space.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/store/index"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // beginAccounts switches the index by account on: ledgers stored from now on are in it, earlier

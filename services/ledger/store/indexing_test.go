@@ -13,9 +13,9 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/xrpltest"
 	"dyno/services/ledger/store/index"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/xrpltest"
 )
 
 // placesOf are the places of each account's transactions.

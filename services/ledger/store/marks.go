@@ -3,9 +3,9 @@ package store
 import (
 	"github.com/cockroachdb/pebble/v2"
 
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/trust"
 	"dyno/services/ledger/store/index"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // maxReason bounds the reason of a mark, in bytes.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/xrpltest"
+	"dyno/services/ledger/xrpl/history"
+	"dyno/services/ledger/xrpl/xrpltest"
 )
 
 // A mark survives reopening, applies only to stored ledgers, and ends when the ledger is proved

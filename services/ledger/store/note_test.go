@@ -7,8 +7,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/xrpltest"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/xrpltest"
 )
 
 // A note survives a crash and the rebuilding of the index; the last one counts.

@@ -3,8 +3,8 @@ package store
 import (
 	"fmt"
 
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/trust"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // Progress is the request of a sync, so that the sync can continue without flags. It is written

@@ -6,7 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"dyno/parts/xrpl/xrpltest"
+	"dyno/services/ledger/xrpl/xrpltest"
 )
 
 // Ledgers proved by a sample are never reported as fully proved, whatever is synced afterwards.

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/store/flat"
 	"dyno/services/ledger/store/index"
 	"dyno/services/ledger/store/record"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // Ledger reads a ledger, with its transactions in their order. The bytes are new; of into only the

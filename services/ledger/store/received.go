@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sync"
 
-	"dyno/parts/xrpl"
 	"dyno/services/ledger/store/flat"
 	"dyno/services/ledger/store/record"
+	"dyno/services/ledger/xrpl"
 )
 
 // maxWaiting is the number of bytes written to the packs after which an unproved answer is dropped,

@@ -6,8 +6,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/xrpltest"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/xrpltest"
 )
 
 // An answer is in the packs from its arrival, across a crash; it is written once, offered once, and

@@ -10,11 +10,11 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/store/flat"
 	"dyno/services/ledger/store/index"
 	"dyno/services/ledger/store/record"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // setState puts into a batch the set of stored ledgers, the progress, the sizes of the packs, and

@@ -45,11 +45,11 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/store/evidence"
 	"dyno/services/ledger/store/flat"
 	"dyno/services/ledger/store/index"
 	"dyno/services/ledger/store/record"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // Format is the version of the format above. Raise it whenever an older program could not read it,

@@ -10,11 +10,11 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/xrpltest"
 	"dyno/services/ledger/store/evidence"
 	ix "dyno/services/ledger/store/index"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
+	"dyno/services/ledger/xrpl/xrpltest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -185,7 +185,8 @@ func (c *churn) delete(ctx context.Context, name string) error {
 	})
 }
 
-var errGone = errors.New("a subscription that was acknowledged is gone")
+// ErrGone ends a run: nothing more can be said of that subscription.
+var ErrGone = errors.New("a subscription that was acknowledged is gone")
 
 // ask makes one request about a subscription. The answer must have one of the statuses.
 func (c *churn) ask(ctx context.Context, method, name string, body any, due ...int) (outcome, error) {
@@ -195,7 +196,7 @@ func (c *churn) ask(ctx context.Context, method, name string, body any, due ...i
 	case unanswered || err == nil && later(status):
 		return unknown, nil
 	case err == nil && status == http.StatusNotFound && !slices.Contains(due, status):
-		return unknown, fmt.Errorf("%w: %s %s: %.300s", errGone, method, name, answer)
+		return unknown, fmt.Errorf("%w: %s %s: %.300s", ErrGone, method, name, answer)
 	case err == nil && !slices.Contains(due, status):
 		return unknown, fmt.Errorf("%s %s: %d %.300s", method, name, status, answer)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"dyno/parts/quicktest"
 	"dyno/services/notify/soak/history"
-	"dyno/services/notify/soak/powercut"
 )
 
 // A dispatcher without faults passes, and each fault is found.
@@ -29,44 +28,20 @@ func TestFindsFaults(t *testing.T) {
 	} {
 		t.Run("fault "+fault, func(t *testing.T) {
 			t.Parallel()
-			findsFault(t, fault, filepath.Join(t.TempDir(), "data"), nil, finds)
+			findsFault(t, fault, finds)
 		})
 	}
 }
 
-// What is not synced is lost in a power cut, and only then.
-func TestFindsMissingSync(t *testing.T) {
-	for fault, finds := range map[string][]history.Kind{
-		"":       nil,
-		unsynced: {history.Lost, history.Forgotten, history.Definitions},
-	} {
-		t.Run("fault "+fault, func(t *testing.T) {
-			disk := t.TempDir()
-			supply, err := powercut.Plug(disk, powercut.Options{})
-			if errors.Is(err, powercut.ErrUnsupported) {
-				t.Skip(err)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer supply.Close()
-			data := filepath.Join(disk, "data")
-			if err := makeDurably(data); err != nil {
-				t.Fatal(err)
-			}
-			findsFault(t, fault, data, supply, finds)
-		})
-	}
-}
-
-func findsFault(t *testing.T, fault, data string, power Power, finds []history.Kind) {
+func findsFault(t *testing.T, fault string, finds []history.Kind) {
 	quicktest.Skip(t, "crashes a dispatcher again and again")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
+	data := filepath.Join(t.TempDir(), "data")
 	summary, err := Run(t.Context(), Config{
-		Command: []string{"env", fmt.Sprintf("%s=%s,%s", faultyVariable, fault, data), self}, Crashes: 4, Seed: 1, Power: power})
+		Command: []string{"env", fmt.Sprintf("%s=%s,%s", faultyVariable, fault, data), self}, Crashes: 4, Seed: 1})
 	t.Logf("\n%s\n%v", summary, err)
 	if fault == "" {
 		if err != nil {
@@ -75,7 +50,7 @@ func findsFault(t *testing.T, fault, data string, power Power, finds []history.K
 		return
 	}
 	if summary == nil { // it could not go on to the end
-		if slices.Contains(finds, history.Definitions) && errors.Is(err, errGone) {
+		if slices.Contains(finds, history.Definitions) && errors.Is(err, ErrGone) {
 			return
 		}
 		t.Fatal(err)

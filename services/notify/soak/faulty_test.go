@@ -51,7 +51,8 @@ const (
 	miscounts = "miscounts" // counts from zero after a restart
 )
 
-// faultyVariable is fault, folder: with it the test program is a faulty dispatcher.
+// faultyVariable is fault, folder: with it the test program is a faulty dispatcher, also for the
+// power cuts of bench/tests/powercut.
 const faultyVariable = "SOAK_FAULTY"
 
 type faultyLine struct {

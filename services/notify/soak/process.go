@@ -6,12 +6,30 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"dyno/parts/process"
 )
+
+// busy are settings under which much happens in little time: retries do not make the test long, a
+// slow machine does not make attempts fail, most of what is pending waits in the log, and the log
+// is trimmed all the time.
+var busy = []string{
+	"backoff=5ms", "max_backoff=50ms", "max_attempts=12", "timeout=1m", "window=64", "history=100ms", "history_bytes=64KiB",
+}
+
+// Command returns how the program notifyd is started on a folder so that it is busy, with these
+// settings and seams on top.
+func Command(notifyd, data string, set ...string) []string {
+	args := []string{notifyd, "serve", "--allow-private-targets", "--log-level", "warn", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", data}
+	for _, s := range slices.Concat(busy, set) {
+		args = append(args, "--set", s)
+	}
+	return args
+}
 
 // life is one process of the dispatcher.
 type life struct {

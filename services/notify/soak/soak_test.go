@@ -6,23 +6,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"dyno/parts/quicktest"
-	"dyno/services/notify/soak/powercut"
 
 	"go.uber.org/goleak"
 )
 
 var (
 	kills = flag.Int("kills", 5, "how often TestKill kills the dispatcher")
-	cuts  = flag.Int("powercut", 3, "how often TestPowerCut cuts the power")
-	clean = flag.Bool("clean", false, "a power cut keeps nothing of what was not synced, instead of parts of it every other time")
-	seed  = flag.Uint64("seed", 0, "of what is random in TestKill and TestPowerCut; 0: another each time")
+	seed  = flag.Uint64("seed", 0, "of what is random in TestKill; 0: another each time")
 	set   settings
 )
 
@@ -39,7 +35,6 @@ func (s *settings) Set(value string) error {
 }
 
 func TestMain(m *testing.M) {
-	powercut.Main()
 	faultyMain()
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		os.RemoveAll(binaries)
@@ -79,7 +74,7 @@ var build = sync.OnceValues(func() (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(binaries, "dispatcher")
-	if out, err := exec.Command("go", "build", "-o", path, "dyno/cmd/notifyd").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", path, "dyno/services/cmd/notifyd").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building notifyd: %w\n%s", err, out)
 	}
 	return path, nil
@@ -95,16 +90,5 @@ func command(t *testing.T, data string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{path, "serve", "--allow-private-targets", "--log-level", "warn", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", data}
-	for _, s := range slices.Concat(busy, set) {
-		args = append(args, "--set", s)
-	}
-	return args
-}
-
-// busy are settings under which much happens in little time: retries do not make the test long, a
-// slow machine does not make attempts fail, most of what is pending waits in the log, and the log
-// is trimmed all the time.
-var busy = []string{
-	"backoff=5ms", "max_backoff=50ms", "max_attempts=12", "timeout=1m", "window=64", "history=100ms", "history_bytes=64KiB",
+	return Command(path, data, set...)
 }

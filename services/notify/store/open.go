@@ -16,8 +16,8 @@ import (
 	"dyno/parts/datadir"
 	"dyno/parts/refusal"
 	"dyno/parts/wal"
-	"dyno/parts/wal/jetstream"
 	"dyno/parts/wal/segment"
+	"dyno/services/notify/jetstream"
 	"dyno/services/notify/notice"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"dyno/parts/doors"
 	"dyno/parts/hostport"
-	"dyno/parts/http1"
+	"dyno/services/notify/http1"
 )
 
 // client sends requests: the seam "client". A redirect is an answer like any other. An error does

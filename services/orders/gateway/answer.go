@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"time"
 
-	"dyno/parts/batcher"
 	"dyno/parts/refusal"
 	"dyno/services/orders/auth"
+	"dyno/services/orders/batcher"
 	"dyno/services/orders/encode"
 	"dyno/services/orders/order"
 	"dyno/services/orders/web"

@@ -13,8 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"dyno/parts/postgres/pgtest"
 	"dyno/parts/servicetest"
+	"dyno/services/orders/pgtest"
 )
 
 // Client is a program under test, a way to talk to it, and one past it to its database.

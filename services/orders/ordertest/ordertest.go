@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/postgres/pgtest"
 	"dyno/parts/servicetest"
+	"dyno/services/orders/pgtest"
 )
 
 // Env is what a test asks of the program.

@@ -13,11 +13,11 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
-	"dyno/parts/postgres/pgtest"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/message"
 	"dyno/services/orders/message/messagetest"
 	domain "dyno/services/orders/order"
+	"dyno/services/orders/pgtest"
 	"dyno/services/orders/store"
 )
 

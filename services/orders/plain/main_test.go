@@ -11,10 +11,10 @@ import (
 
 	"dyno/parts/guard"
 	"dyno/parts/lameduck"
-	"dyno/parts/postgres/pgtest"
 	"dyno/services/orders/ordertest"
 	"dyno/services/orders/ordertest/core"
 	"dyno/services/orders/ordertest/full"
+	"dyno/services/orders/pgtest"
 	"dyno/services/orders/store/schema"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"dyno/parts/postgres/pgtest"
 	"dyno/parts/quicktest"
+	"dyno/services/orders/pgtest"
 	"dyno/services/orders/soak/history"
 )
 

@@ -15,10 +15,10 @@ import (
 
 	"dyno/parts/assembly"
 	"dyno/parts/daemon"
-	"dyno/parts/postgres/pgtest"
 	"dyno/parts/quicktest"
 	"dyno/services/orders"
 	"dyno/services/orders/auth"
+	"dyno/services/orders/pgtest"
 	"dyno/services/orders/soak"
 )
 

@@ -3,7 +3,7 @@ package soak
 import (
 	"testing"
 
-	"dyno/parts/postgres/pgtest"
+	"dyno/services/orders/pgtest"
 
 	"go.uber.org/goleak"
 )

@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"dyno/parts/batcher"
-	"dyno/parts/postgres/pgtest"
+	"dyno/services/orders/batcher"
 	"dyno/services/orders/order"
+	"dyno/services/orders/pgtest"
 	"dyno/services/orders/store/schema"
 )
 

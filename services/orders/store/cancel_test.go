@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/batcher"
-	"dyno/parts/postgres/pgtest"
 	"dyno/parts/quicktest"
+	"dyno/services/orders/batcher"
 	"dyno/services/orders/order"
+	"dyno/services/orders/pgtest"
 	"dyno/services/orders/store/driver"
 	"dyno/services/orders/store/dsn"
 )

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"dyno/parts/batcher"
+	"dyno/services/orders/batcher"
 	"dyno/services/orders/order"
 	"dyno/services/orders/store/driver"
 	"dyno/services/orders/store/dsn"

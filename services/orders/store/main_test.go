@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/postgres/pgtest"
 	"dyno/parts/quicktest"
 	"dyno/parts/servicetest"
 	"dyno/services/orders/order"
+	"dyno/services/orders/pgtest"
 	"dyno/services/orders/store/driver"
 	"dyno/services/orders/store/schema"
 

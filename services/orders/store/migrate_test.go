@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/parts/postgres/pgtest"
 	"dyno/services/orders/order"
+	"dyno/services/orders/pgtest"
 	"dyno/services/orders/store/dsn"
 	"dyno/services/orders/store/schema"
 

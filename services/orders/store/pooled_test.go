@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/postgres/pgtest"
 	"dyno/services/orders/order"
+	"dyno/services/orders/pgtest"
 
 	"github.com/jackc/pgx/v5"
 )

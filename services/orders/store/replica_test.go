@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/postgres"
-	"dyno/parts/postgres/pgtest"
 	"dyno/parts/quicktest"
 	"dyno/services/orders/order"
+	"dyno/services/orders/pgtest"
+	"dyno/services/orders/postgres"
 	"dyno/services/orders/store/dsn"
 	"dyno/services/orders/store/schema"
 )

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/postgres/pgtest"
 	"dyno/parts/quicktest"
 	"dyno/services/orders/order"
+	"dyno/services/orders/pgtest"
 )
 
 // The store detects connections that were idle while the database was restarted before a caller

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/parts/postgres/pgtest"
+	"dyno/services/orders/pgtest"
 )
 
 // An attacker who has taken over a gateway cannot make the database forget what was submitted, nor

@@ -1,7 +1,7 @@
 package store
 
 import (
-	"dyno/parts/batcher"
+	"dyno/services/orders/batcher"
 	"dyno/services/orders/store/driver"
 )
 

@@ -289,7 +289,7 @@ func TestToken(t *testing.T) {
 	quicktest.Skip(t, "starts a browser")
 	key := filepath.Join(t.TempDir(), "arena.key")
 	s := start(t, "--auth-key="+key)
-	token, err := exec.CommandContext(t.Context(), builds.Program(t, "dyno/cmd/arenad"), "token", "--auth-key="+key, "--name=Bo").Output()
+	token, err := exec.CommandContext(t.Context(), builds.Program(t, "dyno/services/cmd/arenad"), "token", "--auth-key="+key, "--name=Bo").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ type server struct {
 func start(t *testing.T, flags ...string) *server {
 	t.Helper()
 	browser.Installed(t)
-	command := []string{builds.Program(t, "dyno/cmd/arenad"), "serve", "--listen=127.0.0.1:0", "--debug=127.0.0.1:0", "--data=" + t.TempDir(), "--lame-duck=0s", "--log-level=warn"}
+	command := []string{builds.Program(t, "dyno/services/cmd/arenad"), "serve", "--listen=127.0.0.1:0", "--debug=127.0.0.1:0", "--data=" + t.TempDir(), "--lame-duck=0s", "--log-level=warn"}
 	p := processtest.Start(t, append(command, flags...)...)
 	addr := p.Ready()["listen"]
 	return &server{&arenatest.Client{T: t, Program: arenatest.Program{URL: "http://" + addr, Debug: "http://" + p.Ready()["debug"]}}, addr, p}

@@ -30,7 +30,7 @@ func TestWallet(t *testing.T) {
 	browser.Installed(t)
 	var builds processtest.Builds
 	defer builds.Remove()
-	program := builds.Program(t, "dyno/cmd/chaind")
+	program := builds.Program(t, "dyno/services/chain/cmd/chaind")
 	free, err := freeport.Loopback(2)
 	if err != nil {
 		t.Fatal(err)

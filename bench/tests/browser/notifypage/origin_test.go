@@ -111,7 +111,7 @@ func TestFollowsWithToken(t *testing.T) {
 	browser.Installed(t)
 	listed := site(t)
 	file := filepath.Join(t.TempDir(), "keys.txt")
-	issue := exec.Command("go", "run", "dyno/cmd/notifyd", "apikey", "shop")
+	issue := exec.Command("go", "run", "dyno/services/cmd/notifyd", "apikey", "shop")
 	var shown strings.Builder
 	issue.Stderr = &shown
 	line, err := issue.Output()

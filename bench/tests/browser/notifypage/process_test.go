@@ -28,7 +28,7 @@ type notifyd struct {
 func start(t *testing.T, args ...string) notifyd {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "notifyd")
-	if out, err := exec.Command("go", "build", "-o", program, "dyno/cmd/notifyd").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", program, "dyno/services/cmd/notifyd").CombinedOutput(); err != nil {
 		t.Fatalf("building notifyd: %v\n%s", err, out)
 	}
 	var stderr bytes.Buffer

@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"dyno/parts/jsonrpc"
-	"dyno/parts/limiter"
+	"dyno/services/chain/jsonrpc"
+	"dyno/services/chain/limiter"
 )
 
 // A call that finds no free core in its time is refused, and one that is done makes room.

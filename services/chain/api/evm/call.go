@@ -13,8 +13,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/eth/gasestimator"
 
-	"dyno/parts/jsonrpc"
 	"dyno/services/chain/api"
+	"dyno/services/chain/jsonrpc"
 )
 
 // overshoot is the share by which an estimate may be above the least gas, as in go-ethereum. It

@@ -25,9 +25,9 @@ import (
 	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/params"
 
-	"dyno/parts/jsonrpc"
-	"dyno/parts/limiter"
 	"dyno/services/chain/api"
+	"dyno/services/chain/jsonrpc"
+	"dyno/services/chain/limiter"
 )
 
 // Options bound executions. Zero values are the defaults.

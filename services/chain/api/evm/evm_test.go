@@ -16,12 +16,12 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"go.uber.org/goleak"
 
-	"dyno/parts/ethereum/archive"
-	"dyno/parts/jsonrpc"
 	"dyno/services/chain/api"
 	"dyno/services/chain/api/evm"
+	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
+	"dyno/services/chain/jsonrpc"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func node(t testing.TB) api.Backend {
 	t.Helper()
 	read := func(name string) []byte {
-		text, err := os.ReadFile(filepath.Join("../../../../parts/ethereum/archive/testdata", name))
+		text, err := os.ReadFile(filepath.Join("../../archive/testdata", name))
 		if err != nil {
 			t.Fatal(err)
 		}

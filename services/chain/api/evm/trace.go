@@ -14,8 +14,8 @@ import (
 	"github.com/ethereum/go-ethereum/eth/tracers/logger"
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"dyno/parts/jsonrpc"
 	"dyno/services/chain/api"
+	"dyno/services/chain/jsonrpc"
 )
 
 // traceOptions say what a trace has: every step, or what a tracer collects.

@@ -15,8 +15,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"dyno/parts/jsonrpc"
 	"dyno/services/chain/api"
+	"dyno/services/chain/jsonrpc"
 )
 
 // Bounds of the filters that clients poll.

@@ -11,8 +11,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"dyno/parts/jsonrpc"
 	"dyno/services/chain/api/filter"
+	"dyno/services/chain/jsonrpc"
 )
 
 // client calls methods.

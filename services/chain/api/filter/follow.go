@@ -8,9 +8,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"dyno/parts/ethereum/answer"
-	"dyno/parts/jsonrpc"
-	"dyno/parts/jsonrpc/server"
+	"dyno/services/chain/answer"
+	"dyno/services/chain/jsonrpc"
+	"dyno/services/chain/jsonrpc/server"
 )
 
 // newLogs returns a function that returns the logs since its last call, and the number of the last

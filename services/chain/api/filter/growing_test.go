@@ -6,17 +6,16 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/trie"
 	"go.uber.org/goleak"
 
-	"dyno/parts/ethereum/store"
 	"dyno/services/chain/api"
 	"dyno/services/chain/genesis"
-
-	"github.com/ethereum/go-ethereum/core"
+	"dyno/services/chain/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

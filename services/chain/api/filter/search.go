@@ -8,9 +8,9 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"dyno/parts/ethereum/store"
-	"dyno/parts/jsonrpc"
 	"dyno/services/chain/api"
+	"dyno/services/chain/jsonrpc"
+	"dyno/services/chain/store"
 )
 
 // Bounds of a search. One block is always searched whole: its gas bounds it.

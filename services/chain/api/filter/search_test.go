@@ -15,9 +15,9 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"dyno/parts/ethereum/archive"
 	"dyno/services/chain/api"
 	"dyno/services/chain/api/filter"
+	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
 )
@@ -28,7 +28,7 @@ func imported(t *testing.T) *blockchain.Chain {
 	var files [2][]byte
 	for i, name := range []string{"genesis.json", "chain.rlp"} {
 		var err error
-		if files[i], err = os.ReadFile(filepath.Join("../../../../parts/ethereum/archive/testdata", name)); err != nil {
+		if files[i], err = os.ReadFile(filepath.Join("../../archive/testdata", name)); err != nil {
 			t.Fatal(err)
 		}
 	}

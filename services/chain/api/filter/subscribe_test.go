@@ -12,9 +12,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
-	"dyno/parts/jsonrpc/server"
-	"dyno/parts/jsonrpc/std"
 	"dyno/services/chain/api/filter"
+	"dyno/services/chain/jsonrpc/server"
+	"dyno/services/chain/jsonrpc/std"
 )
 
 // socket is a WebSocket of a test.

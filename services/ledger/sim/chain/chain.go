@@ -15,8 +15,8 @@ import (
 	"runtime"
 	"sync"
 
-	"dyno/parts/xrpl"
 	"dyno/services/ledger/sim/fault"
+	"dyno/services/ledger/xrpl"
 )
 
 // Spec describes a chain. Its zero value is a chain of 1,000 ledgers of 90 transactions. The

@@ -3,17 +3,17 @@ package chain
 import (
 	"context"
 	"errors"
-	"go.uber.org/goleak"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/signing"
+	"dyno/services/ledger/signing"
+	"dyno/services/ledger/xrpl"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

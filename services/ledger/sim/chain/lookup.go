@@ -9,8 +9,8 @@ import (
 	"slices"
 	"sort"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // ErrNotThere means that the chain has no such ledger and will not have it.

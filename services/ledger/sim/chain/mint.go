@@ -8,9 +8,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/sfield"
-	"dyno/parts/xrpl/signing"
+	"dyno/services/ledger/signing"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/sfield"
 )
 
 // Generated transactions are payments whose sizes spread around those of the main network: ledger

@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/answer"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/answer"
 )
 
 // Render is the inside of the array "transactions", in the shape of an API version.

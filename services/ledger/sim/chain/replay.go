@@ -10,7 +10,7 @@ import (
 	"os"
 	"slices"
 
-	"dyno/parts/xrpl"
+	"dyno/services/ledger/xrpl"
 )
 
 // maxLine bounds a line of a replay in bytes: a ledger of 10,000 large transactions.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
-	"dyno/parts/xrpl"
 	"dyno/services/ledger/sim/fault"
+	"dyno/services/ledger/xrpl"
 )
 
 // Tampered is a wrong answer: a ledger and transactions that do not belong together, or are not the

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/signing"
+	"dyno/services/ledger/signing"
+	"dyno/services/ledger/xrpl"
 )
 
 // unl is the list of trusted validators, and its published form.

@@ -11,12 +11,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/signing"
-	"dyno/parts/xrpl/trust"
+	"dyno/services/ledger/signing"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/index"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // Report is the result of Store.

@@ -10,13 +10,13 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/trust"
-	"dyno/parts/xrpl/xrpltest"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/flat"
 	"dyno/services/ledger/store/index"
 	"dyno/services/ledger/store/record"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/xrpltest"
 )
 
 func mustOpen(t testing.TB, fs vfs.FS, o store.Options) *store.Store {

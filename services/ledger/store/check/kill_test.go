@@ -16,11 +16,11 @@ import (
 	"go.uber.org/goleak"
 
 	"dyno/parts/quicktest"
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/trust"
-	"dyno/parts/xrpl/xrpltest"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/writer"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/xrpltest"
 )
 
 // childFolder is where this test binary, run again, stores ledgers until it is killed; childCommit

@@ -15,10 +15,10 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/answer"
 	"dyno/services/ledger/store/flat"
 	"dyno/services/ledger/store/record"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/answer"
 )
 
 // Wrong is a wrong answer.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/answer"
-	"dyno/parts/xrpl/xrpltest"
 	"dyno/services/ledger/store/record"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/answer"
+	"dyno/services/ledger/xrpl/xrpltest"
 )
 
 func opened(t *testing.T, disk vfs.FS) *Shelf {

@@ -2,7 +2,7 @@
 // in the shape of a server's binary answer, which ledgersync verify reads; and Parquet, a row a
 // transaction, for analysis.
 //
-// It is not for handing ledgers to another store, for which parts/xrpl/pack has a format
+// It is not for handing ledgers to another store, for which services/ledger/xrpl/pack has a format
 // with checksums, and it does not decode transactions beyond their sender and type. Both are
 // streaming: a ledger, or a group of rows, is in memory at a time. It starts no goroutines.
 package export
@@ -12,8 +12,8 @@ import (
 	"io"
 	"iter"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/answer"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/answer"
 )
 
 // Source is the source of ledgers: a store.

@@ -13,10 +13,10 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"go.uber.org/goleak"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/trust"
-	"dyno/parts/xrpl/xrpltest"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/xrpltest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -14,9 +14,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/names"
-	"dyno/parts/xrpl/sfield"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/names"
+	"dyno/services/ledger/xrpl/sfield"
 )
 
 // Row is a transaction in Parquet.

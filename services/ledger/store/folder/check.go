@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"dyno/parts/xrpl/trust"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/check"
+	"dyno/services/ledger/trust"
 )
 
 // CheckOptions say how Check proves a store.

@@ -10,11 +10,11 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/trust"
-	"dyno/parts/xrpl/xrpltest"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/check"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl/history"
+	"dyno/services/ledger/xrpl/xrpltest"
 )
 
 func marked(t *testing.T, s *store.Store, r history.Range) string {

@@ -9,12 +9,12 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/signing"
+	"dyno/services/ledger/signing"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/check"
 	"dyno/services/ledger/store/flat"
 	"dyno/services/ledger/store/index"
+	"dyno/services/ledger/xrpl"
 )
 
 // Contents of the data folder, beside the store's own.

@@ -13,13 +13,13 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/trust"
-	"dyno/parts/xrpl/xrpltest"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/check"
 	"dyno/services/ledger/store/evidence"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
+	"dyno/services/ledger/xrpl/xrpltest"
 )
 
 const (

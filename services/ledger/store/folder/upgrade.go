@@ -9,11 +9,11 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"dyno/parts/xrpl"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/evidence"
 	"dyno/services/ledger/store/index"
 	"dyno/services/ledger/store/record"
+	"dyno/services/ledger/xrpl"
 )
 
 // upgrade converts a store of an older format. An index by account of format 2 is made anew, by the

@@ -11,12 +11,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/trust"
-	"dyno/parts/xrpl/xrpltest"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/check"
 	"dyno/services/ledger/store/index"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/xrpltest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 type touch struct {

@@ -10,10 +10,10 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/store/flat"
 	"dyno/services/ledger/store/record"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
 )
 
 // The first byte of a key is its kind.

@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"go.uber.org/goleak"
 
-	"dyno/parts/xrpl/history"
+	"dyno/services/ledger/xrpl/history"
 )
 
 func opened(t *testing.T) *DB {

@@ -8,16 +8,16 @@ import (
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/pack"
 	"dyno/services/ledger/store/flat"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/pack"
 )
 
 // A ledger is stored as
 //
 //	encoding1 | hash32 | header118 | transactions (varint) | size of body, raw (varint) | body
 //
-// and the body, which may be compressed, has the transactions as in a pack (parts/xrpl/pack). Hash
+// and the body, which may be compressed, has the transactions as in a pack (services/ledger/xrpl/pack). Hash
 // and header are never compressed.
 const (
 	encodingRaw  = 0

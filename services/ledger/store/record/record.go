@@ -20,8 +20,8 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"dyno/parts/xrpl"
 	"dyno/services/ledger/store/flat"
+	"dyno/services/ledger/xrpl"
 )
 
 // The kinds of records.

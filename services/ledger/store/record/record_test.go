@@ -4,10 +4,10 @@ import (
 	"errors"
 	"testing"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/pack"
-	"dyno/parts/xrpl/xrpltest"
 	"dyno/services/ledger/store/flat"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/pack"
+	"dyno/services/ledger/xrpl/xrpltest"
 )
 
 // A damaged record is an error or another record, and never a panic.

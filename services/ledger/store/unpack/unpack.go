@@ -1,4 +1,4 @@
-// Package unpack proves the ledgers of a pack (parts/xrpl/pack) and stores them. It owns the
+// Package unpack proves the ledgers of a pack (services/ledger/xrpl/pack) and stores them. It owns the
 // goroutines that it starts and waits for them.
 package unpack
 
@@ -12,12 +12,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/pack"
-	"dyno/parts/xrpl/signing"
-	"dyno/parts/xrpl/trust"
+	"dyno/services/ledger/signing"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
+	"dyno/services/ledger/xrpl/pack"
 )
 
 // Anchor is a ledger whose hash is known from another source. Its zero value means none.

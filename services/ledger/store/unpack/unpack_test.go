@@ -10,14 +10,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"go.uber.org/goleak"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/history"
-	"dyno/parts/xrpl/pack"
-	"dyno/parts/xrpl/signing"
-	"dyno/parts/xrpl/trust"
-	"dyno/parts/xrpl/xrpltest"
+	"dyno/services/ledger/signing"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/check"
+	"dyno/services/ledger/trust"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/history"
+	"dyno/services/ledger/xrpl/pack"
+	"dyno/services/ledger/xrpl/xrpltest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"dyno/parts/refusal"
-	"dyno/parts/xrpl"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/xrpl"
 )
 
 // Options configure a Writer. Its zero values are the documented defaults.

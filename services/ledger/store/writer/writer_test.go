@@ -11,9 +11,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"go.uber.org/goleak"
 
-	"dyno/parts/xrpl"
-	"dyno/parts/xrpl/xrpltest"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/xrpl"
+	"dyno/services/ledger/xrpl/xrpltest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

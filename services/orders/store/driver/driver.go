@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"dyno/parts/batcher"
+	"dyno/services/orders/batcher"
 	"dyno/services/orders/order"
 	"dyno/services/orders/store/dsn"
 

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"dyno/parts/batcher"
+	"dyno/services/orders/batcher"
 	"dyno/services/orders/order"
 
 	"github.com/jackc/pgx/v5"

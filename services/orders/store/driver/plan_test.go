@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/parts/postgres/pgtest"
+	"dyno/services/orders/pgtest"
 	"dyno/services/orders/store/schema"
 
 	"github.com/jackc/pgx/v5"

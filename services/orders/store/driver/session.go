@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"dyno/parts/batcher"
+	"dyno/services/orders/batcher"
 	"dyno/services/orders/order"
 
 	"github.com/jackc/pgx/v5/pgconn"

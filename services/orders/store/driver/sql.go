@@ -7,7 +7,7 @@ import (
 	"math"
 	"sync/atomic"
 
-	"dyno/parts/batcher"
+	"dyno/services/orders/batcher"
 	"dyno/services/orders/order"
 	"dyno/services/orders/store/dsn"
 

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"dyno/parts/postgres/pgtest"
 	"dyno/services/orders/order"
+	"dyno/services/orders/pgtest"
 
 	"github.com/jackc/pgx/v5"
 )

@@ -1,0 +1,271 @@
+// Package gossip spreads transactions and the number of the last block among peers. A transaction
+// that a node has accepted goes to its peers in batches, and those to which it is new pass it on.
+// It goes again to a peer that connects, and now and then, so that one that was lost arrives.
+//
+// A peer that sends many transactions which no state makes valid is blamed. The package is not for
+// fetching blocks (package blocksync), nor for deciding what is accepted. Run owns its goroutine.
+package gossip
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/lru"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"dyno/services/chain/peers"
+	"dyno/services/chain/peers/identity"
+)
+
+// Bounds.
+const (
+	batchBytes  = 512 << 10
+	batchItems  = 1024
+	offerBytes  = 4 << 20 // of the waiting transactions, in one offer
+	queuedBytes = 8 << 20 // of transactions that wait for the next batch; further ones are left to an offer
+	known       = 32 << 10
+	offerEvery  = 10 * time.Second
+	maxInvalid  = 100 // transactions a minute, from one peer
+)
+
+// Verdict is what became of a transaction that a peer sent.
+type Verdict int
+
+// The verdicts.
+const (
+	Accepted Verdict = iota
+	Known            // it waits already, or is in a block
+	Refused          // by the state or by a limit: another time it may be accepted
+	Invalid          // no state makes it valid, so that its sender should not have accepted it
+)
+
+// Network is what gossip needs of a peers.Network.
+type Network interface {
+	Handle(kind peers.Kind, do peers.Note)
+	Watch(do func(id identity.ID, connected bool))
+	Send(to identity.ID, kind peers.Kind, body []byte) error
+	Broadcast(kind peers.Kind, body []byte, but identity.ID)
+}
+
+// Node is what gossip needs of the node.
+type Node interface {
+	// Submit judges transactions of a peer, and keeps the valid ones. Their bytes are the node's.
+	Submit(ctx context.Context, raws [][]byte) []Verdict
+	// Waiting calls visit with waiting transactions, until it returns false.
+	Waiting(visit func(raw []byte) bool)
+	// Head is the last block.
+	Head() (number uint64, hash common.Hash)
+	// PeerHead is called with a peer's last block, as the peer says.
+	PeerHead(from identity.ID, number uint64, hash common.Hash)
+}
+
+// Gossip is a node's gossip. Any goroutine may use it.
+type Gossip struct {
+	node    Node
+	network Network
+	known   *lru.Cache[common.Hash, struct{}]
+	skipped atomic.Uint64
+
+	mu      sync.Mutex
+	queued  [][]byte
+	bytes   int
+	wake    chan struct{} // holds one token: something is queued
+	invalid map[identity.ID]*tally
+	newOnes map[identity.ID]bool // peers that have connected since the last offer
+}
+
+// tally counts what a peer did in a minute.
+type tally struct {
+	since time.Time
+	count int
+}
+
+// New returns the gossip of a node over a network that does not run yet.
+func New(node Node, n Network) *Gossip {
+	g := &Gossip{
+		node: node, network: n, known: lru.NewCache[common.Hash, struct{}](known), wake: make(chan struct{}, 1),
+		invalid: map[identity.ID]*tally{}, newOnes: map[identity.ID]bool{},
+	}
+	n.Handle(peers.Transactions, g.transactions)
+	n.Handle(peers.Head, g.head)
+	n.Watch(g.changed)
+	return g
+}
+
+// changed remembers a peer that has connected: it is sent what it may lack.
+func (g *Gossip) changed(id identity.ID, connected bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if connected {
+		g.newOnes[id] = true
+		g.signal()
+	}
+}
+
+// Spread sends transactions that this node has accepted to its peers, soon. It does not wait.
+func (g *Gossip) Spread(raws ...[]byte) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, raw := range raws {
+		if g.bytes+len(raw) > queuedBytes {
+			g.skipped.Add(1)
+			continue
+		}
+		g.queued = append(g.queued, raw)
+		g.bytes += len(raw)
+	}
+	g.signal()
+}
+
+// Skipped is the number of transactions that too many others before them left to a later offer.
+func (g *Gossip) Skipped() uint64 { return g.skipped.Load() }
+
+func (g *Gossip) signal() {
+	select {
+	case g.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Announce sends the last block's number and hash to all peers.
+func (g *Gossip) Announce() {
+	g.network.Broadcast(peers.Head, g.headBody(), identity.ID{})
+}
+
+func (g *Gossip) headBody() []byte {
+	number, hash := g.node.Head()
+	return append(binary.BigEndian.AppendUint64(nil, number), hash[:]...)
+}
+
+// Run sends what is queued, as much in a batch as has come meanwhile, until ctx ends.
+func (g *Gossip) Run(ctx context.Context) {
+	again := time.NewTicker(offerEvery)
+	defer again.Stop()
+	for {
+		select {
+		case <-g.wake:
+			g.flush()
+		case <-again.C:
+			g.Announce()
+			g.offer(func(body []byte) { g.network.Broadcast(peers.Transactions, body, identity.ID{}) })
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// flush sends what is queued to all, and to new peers the head and what waits.
+func (g *Gossip) flush() {
+	g.mu.Lock()
+	raws, newOnes := g.queued, g.newOnes
+	g.queued, g.bytes, g.newOnes = nil, 0, map[identity.ID]bool{}
+	g.mu.Unlock()
+	for id := range newOnes {
+		_ = g.network.Send(id, peers.Head, g.headBody()) // what is lost is sent again
+		g.offer(func(body []byte) { _ = g.network.Send(id, peers.Transactions, body) })
+	}
+	b := batch{send: func(body []byte) { g.network.Broadcast(peers.Transactions, body, identity.ID{}) }}
+	for _, raw := range raws {
+		b.add(raw)
+	}
+	b.flush()
+}
+
+// offer sends waiting transactions in batches.
+func (g *Gossip) offer(send func(body []byte)) {
+	b, size := batch{send: send}, 0
+	g.node.Waiting(func(raw []byte) bool {
+		b.add(raw)
+		size += len(raw)
+		return size < offerBytes
+	})
+	b.flush()
+}
+
+// batch gathers transactions for a message.
+type batch struct {
+	body  []byte
+	items int
+	send  func(body []byte) // the body is read during the call only
+}
+
+func (b *batch) add(raw []byte) {
+	if b.items == batchItems || b.items > 0 && len(b.body)+len(raw) > batchBytes {
+		b.flush()
+	}
+	b.body = peers.AppendItems(b.body, raw)
+	b.items++
+}
+
+func (b *batch) flush() {
+	if b.items > 0 {
+		b.send(b.body)
+		b.body, b.items = b.body[:0], 0
+	}
+}
+
+// transactions handles a batch of a peer, and passes on what was new.
+func (g *Gossip) transactions(ctx context.Context, from identity.ID, body []byte) error {
+	raws, err := peers.Items(body, batchItems)
+	if err != nil {
+		return &peers.Offence{Err: err}
+	}
+	var fresh [][]byte
+	var hashes []common.Hash
+	for _, raw := range raws {
+		if hash := crypto.Keccak256Hash(raw); !g.known.Contains(hash) {
+			fresh, hashes = append(fresh, bytes.Clone(raw)), append(hashes, hash)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	invalid := 0
+	on := batch{send: func(body []byte) { g.network.Broadcast(peers.Transactions, body, from) }}
+	for i, verdict := range g.node.Submit(ctx, fresh) {
+		switch verdict {
+		case Accepted:
+			on.add(fresh[i])
+			g.known.Add(hashes[i], struct{}{})
+		case Known:
+			g.known.Add(hashes[i], struct{}{})
+		case Invalid:
+			invalid++
+		}
+	}
+	on.flush()
+	return g.count(from, invalid)
+}
+
+// count counts invalid transactions of a peer.
+func (g *Gossip) count(from identity.ID, invalid int) error {
+	if invalid == 0 {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	t := g.invalid[from]
+	if t == nil || time.Since(t.since) > time.Minute {
+		t = &tally{since: time.Now()}
+		g.invalid[from] = t
+	}
+	if t.count += invalid; t.count > maxInvalid {
+		delete(g.invalid, from)
+		return peers.Offencef("more than %d invalid transactions in a minute", maxInvalid)
+	}
+	return nil
+}
+
+// head handles the number and hash of a peer's last block.
+func (g *Gossip) head(_ context.Context, from identity.ID, body []byte) error {
+	if len(body) != 8+common.HashLength {
+		return peers.Offencef("a head of %d bytes", len(body))
+	}
+	g.node.PeerHead(from, binary.BigEndian.Uint64(body), common.Hash(body[8:]))
+	return nil
+}

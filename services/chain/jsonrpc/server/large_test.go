@@ -1,0 +1,75 @@
+package server_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"dyno/parts/servicetest"
+	"dyno/services/chain/jsonrpc"
+	"dyno/services/chain/jsonrpc/server"
+	"dyno/services/chain/jsonrpc/std"
+)
+
+// stalled is a client that does not read before it is released.
+type stalled struct {
+	*httptest.ResponseRecorder
+	release chan struct{}
+}
+
+func (s stalled) Write(b []byte) (int, error) {
+	<-s.release
+	return s.ResponseRecorder.Write(b)
+}
+
+// While as many large answers as permitted are not read, arrays whose answers become large wait,
+// and small answers do not.
+func TestMaxLarge(t *testing.T) {
+	var ran atomic.Int64
+	large := func(context.Context, []byte) (any, error) {
+		ran.Add(1)
+		return strings.Repeat("x", 1<<20), nil
+	}
+	s := server.New(map[string]jsonrpc.Method{"large": large, "small": func(context.Context, []byte) (any, error) { return 1, nil }},
+		server.Options{Codec: std.Codec{}, MaxLarge: 1})
+	ask := func(ctx context.Context, w http.ResponseWriter, message string) {
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/", strings.NewReader(message))
+		r.Header.Set("Content-Type", "application/json")
+		s.ServeHTTP(w, r)
+	}
+	const call = `{"jsonrpc":"2.0","id":1,"method":"large"}`
+	const three = "[" + call + "," + call + "," + call + "]"
+	until := func(n int64) {
+		servicetest.Await(t, func() string { return "the calls that may run" }, func() bool { return ran.Load() >= n })
+	}
+	var others sync.WaitGroup
+	first := stalled{httptest.NewRecorder(), make(chan struct{})}
+	others.Go(func() { ask(t.Context(), first, three) })
+	until(3)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	second := httptest.NewRecorder()
+	others.Go(func() { ask(ctx, second, three) })
+	until(4)
+	third := httptest.NewRecorder()
+	ask(t.Context(), third, `{"jsonrpc":"2.0","id":1,"method":"small"}`)
+	if got := third.Body.String(); !strings.Contains(got, `"result":1`) {
+		t.Error(got)
+	}
+	cancel()
+	fourth := httptest.NewRecorder()
+	others.Go(func() { ask(t.Context(), fourth, three) })
+	until(5)
+	close(first.release)
+	others.Wait()
+	if n := strings.Count(second.Body.String(), "-32002"); n != 2 || ran.Load() != 7 {
+		t.Errorf("%d calls were not run, and %d were in all", n, ran.Load())
+	}
+	if n := strings.Count(fourth.Body.String(), `"result"`); n != 3 {
+		t.Errorf("%d results after the wait", n)
+	}
+}

@@ -1,0 +1,37 @@
+// Package anchor finds a ledger of the XRP Ledger from which those below can be proved: by the hash
+// that most servers report for it, or by a quorum of validators. It is not for a hash that the user
+// names, and proves nothing below the anchor.
+//
+// ByServers owns a goroutine for each server, which its context ends. ByQuorum owns those that
+// listen to servers, and waits for them.
+package anchor
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/serverpool"
+)
+
+// Finder asks servers for anchors. All fields but Hint are required.
+type Finder struct {
+	Servers []*rippled.Server
+	Pool    *serverpool.Pool // of these servers
+	Timeout time.Duration    // without an answer, or without a quorum
+	Hint    string           // how to wait longer: what follows the cause in errors of Timeout
+	// Wrong receives each answer that is wrong, after its fault is recorded. Several goroutines
+	// call it.
+	Wrong func(server string, a *response.Answer, why error)
+}
+
+// ErrDisagree means that no hash has a majority of servers.
+var ErrDisagree = errors.New("the servers do not agree")
+
+// ErrContradiction is a fault of a server that gives several hashes for a ledger.
+var ErrContradiction = errors.New("another hash than the server's most frequent one for the ledger")
+
+// Stalled returns the error when no server answers within Timeout.
+func (f *Finder) Stalled() error { return fmt.Errorf("no answer within %v%s", f.Timeout, f.Hint) }

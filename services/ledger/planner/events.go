@@ -1,0 +1,141 @@
+package planner
+
+import (
+	"slices"
+	"time"
+
+	"dyno/services/ledger/xrpl/history"
+)
+
+// Asking says that a fetcher is about to ask a server for a ledger of a shard; the shard's ledgers
+// above it are answered. The first call starts the clock of the shard: before, it waited for its
+// turn, and is not hedged. A hedge asks another server, and only for the rest.
+func (p *Planner) Asking(s Shard, index uint32, by any, now time.Time) {
+	f := p.flights[s.ID]
+	if f == nil {
+		return
+	}
+	first := f.asking == nil
+	f.asking, f.at = by, min(f.at, index)
+	if first {
+		f.begun = now
+		p.watch(f)
+	}
+}
+
+// Wants says whether a ledger of a shard in flight still needs fetching.
+func (p *Planner) Wants(s Shard, index uint32) bool {
+	l, f := p.ledgers[index], p.flights[s.ID]
+	return l != nil && f != nil && f.has(l)
+}
+
+// Idle says whether a needed ledger is in no flight: Next hands it out before those below.
+func (p *Planner) Idle(index uint32) bool {
+	l := p.ledgers[index]
+	return uint64(index) < p.linked && (l == nil || l.loose)
+}
+
+// Arrived says that a shard brought a ledger. It returns false if the ledger had arrived already,
+// or is no longer wanted.
+func (p *Planner) Arrived(s Shard, index uint32, now time.Time) bool {
+	l := p.ledgers[index]
+	if l == nil || l.arrived {
+		p.stats.Spare++
+		return false
+	}
+	l.arrived, l.loose = true, false
+	for _, f := range l.holder {
+		if f == nil {
+			continue
+		}
+		p.release(l, f)
+		if f.left == 0 && !f.failed {
+			p.took(f, now)
+		}
+	}
+	return true
+}
+
+// Failed says that a shard ended before it brought the ledgers from index down; by is the server
+// that failed it, nil if that is not known. Ledgers that are in no other flight are fetched again,
+// in halves.
+func (p *Planner) Failed(s Shard, index uint32, by any, now time.Time) {
+	f := p.flights[s.ID]
+	if f == nil {
+		return
+	}
+	f.failed, f.at = true, min(f.at, index)
+	if now.Sub(f.begun) >= p.c.Target {
+		p.sizer.halve(p.c.Adaptive)
+	}
+	rest := history.Range{From: s.From, To: min(index, s.To)}
+	for i := uint64(rest.From); i <= uint64(rest.To); i++ {
+		if l := p.ledgers[uint32(i)]; l != nil && f.has(l) {
+			p.release(l, f)
+			l.loose = l.holder == [2]*flight{}
+		}
+	}
+	rest = p.span(rest, isLoose)
+	if rest.Len() > 1 {
+		p.stats.Splits++
+		middle := rest.From + uint32(rest.Len()/2)
+		p.again(history.Range{From: rest.From, To: middle - 1}, by)
+		rest.From = middle
+	}
+	p.again(rest, by)
+}
+
+// Rejected says that a ledger must be fetched again although it had arrived, or was being verified:
+// its answer, from the server by, is wrong.
+func (p *Planner) Rejected(index uint32, by any, now time.Time) {
+	l := p.ledgers[index]
+	if l == nil {
+		return
+	}
+	for _, f := range l.holder {
+		if f != nil {
+			p.release(l, f)
+		}
+	}
+	l.arrived = false
+	if l.loose {
+		return // pending already
+	}
+	l.loose = true
+	p.again(history.Range{From: index, To: index}, by)
+}
+
+// again inserts a range into the pending ones: highest last, and of equals the latest first.
+func (p *Planner) again(r history.Range, by any) {
+	if r.Len() == 0 {
+		return
+	}
+	i, _ := slices.BinarySearchFunc(p.pending, r.To, func(s Shard, to uint32) int {
+		if s.To < to {
+			return -1
+		}
+		return 1
+	})
+	p.pending = slices.Insert(p.pending, i, Shard{Range: r, Not: by})
+}
+
+// Advance says that all ledgers from index up are linked, or reported missing.
+func (p *Planner) Advance(index uint32) {
+	for ; p.linked > uint64(index) && p.linked > uint64(p.c.Gap.From); p.linked-- {
+		at := uint32(p.linked - 1)
+		l := p.ledgers[at]
+		if l == nil {
+			p.next = min(p.next, at-1) // it was not cut yet
+			continue
+		}
+		for _, f := range l.holder {
+			if f != nil {
+				p.release(l, f)
+			}
+		}
+		delete(p.ledgers, at)
+	}
+}
+
+// Done says whether all ledgers are linked.
+func (p *Planner) Done() bool { return p.linked <= uint64(p.c.Gap.From) }

@@ -1,0 +1,132 @@
+package planner
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"dyno/services/ledger/xrpl/history"
+)
+
+// fetcher fetches shards ledger by ledger.
+type fetcher struct {
+	s     Shard
+	index uint32    // requested ledger; 0: idle
+	done  time.Time // when the answer arrives
+}
+
+// simulate fetches a gap with the given number of fetchers from two servers, on a simulated clock,
+// and returns how long that takes. latency is that of an answer, by server (0, 1).
+func simulate(t *testing.T, c Config, fetchers int, latency func(server int) time.Duration) (time.Duration, Stats) {
+	t.Helper()
+	p, now, linked := New(c), begin, c.Gap.To+1
+	there := map[uint32]bool{}
+	work := make([]fetcher, fetchers)
+	turn := 0
+	ask := func(f *fetcher) { // requests the next wanted ledger of the shard
+		for f.index--; f.index >= f.s.From && f.index > 0; f.index-- {
+			if p.Wants(f.s, f.index) {
+				server := turn % 2
+				if turn++; f.s.Not == server {
+					server = 1 - server
+				}
+				p.Asking(f.s, f.index, server, now)
+				f.done = now.Add(latency(server))
+				return
+			}
+		}
+		f.index = 0
+	}
+	for looks := 0; !p.Done(); looks++ {
+		if looks > 100*c.Gap.Len() {
+			t.Fatal("no end")
+		}
+		wake := now.Add(p.Wait(now))
+		for i := range work {
+			f := &work[i]
+			for f.index == 0 {
+				s, ok := p.Next(now)
+				if !ok {
+					break
+				}
+				f.s, f.index = s, s.To+1
+				ask(f)
+			}
+			if f.index > 0 && f.done.Before(wake) {
+				wake = f.done
+			}
+		}
+		now = wake
+		for i := range work {
+			f := &work[i]
+			if f.index == 0 || f.done.After(now) {
+				continue
+			}
+			if p.Arrived(f.s, f.index, now) {
+				there[f.index] = true
+			}
+			ask(f)
+		}
+		for there[linked-1] {
+			linked--
+			p.Advance(linked)
+		}
+	}
+	return now.Sub(begin), p.Stats()
+}
+
+// tail is 10 ms, and 1 s for one answer in 200 of server 0.
+func tail() func(int) time.Duration {
+	r := rand.New(rand.NewPCG(1, 2))
+	return func(server int) time.Duration {
+		if server == 0 && r.IntN(200) == 0 {
+			return time.Second
+		}
+		return 10*time.Millisecond + time.Duration(r.IntN(2000))*time.Microsecond
+	}
+}
+
+// The clock is simulated, so these times are the same on every machine.
+func TestHedgingCutsTheTail(t *testing.T) {
+	c := Config{Gap: history.Range{From: 1, To: 4000}, Size: 8, Window: 128}
+	plain, _ := simulate(t, c, 8, tail())
+	c.Hedge = true
+	hedged, s := simulate(t, c, 8, tail())
+	t.Logf("without hedges %v, with %v: %+v", plain, hedged, s)
+	if hedged > plain*7/10 {
+		t.Errorf("with hedges %v, without %v", hedged, plain)
+	}
+	if share := float64(s.Spare) / 4000; share > 0.05 {
+		t.Errorf("%.1f%% of ledgers came twice", 100*share)
+	}
+}
+
+// A shard's duration approaches the target, however fast servers are, as far as the window permits.
+func TestAdaptiveSizesSuitEveryServer(t *testing.T) {
+	for each, want := range map[time.Duration][2]int{
+		time.Millisecond:       {64, 64}, // the window's share
+		20 * time.Millisecond:  {8, 10},
+		300 * time.Millisecond: {1, 1},
+	} {
+		c := Config{Gap: history.Range{From: 1, To: 3000}, Adaptive: true, Target: 200 * time.Millisecond, Window: 512, Fetches: 4}
+		_, s := simulate(t, c, 4, func(int) time.Duration { return each })
+		if s.Size < want[0] || s.Size > want[1] {
+			t.Errorf("%v a ledger: shards of %d, want %v", each, s.Size, want)
+		}
+	}
+}
+
+// Every fetcher gets shards while the window has room.
+func TestFetchersShareTheWork(t *testing.T) {
+	c := Config{Gap: history.Range{From: 1, To: 960}, Size: 4, Window: 512}
+	var took []time.Duration
+	for _, fetchers := range []int{1, 2, 4, 8, 16} {
+		d, _ := simulate(t, c, fetchers, func(int) time.Duration { return 10 * time.Millisecond })
+		took = append(took, d)
+	}
+	want := []time.Duration{9600 * time.Millisecond, 4800 * time.Millisecond, 2400 * time.Millisecond, 1200 * time.Millisecond, 600 * time.Millisecond}
+	if !slices.Equal(took, want) {
+		t.Errorf("%v, want %v", took, want)
+	}
+}
