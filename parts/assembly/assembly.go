@@ -239,8 +239,8 @@ func (c Choice) Get(name string) string {
 	return value
 }
 
-// MarshalJSON gives the choice as {"name":..,"seams":{..},"settings":{..}}, to be shown: passwords and
-// tokens in texts are hidden. Get and Bind return them.
+// MarshalJSON gives the choice as {"name":..,"seams":{..},"settings":{..}}, to be shown: passwords
+// and tokens in texts are hidden. Get and Bind return them.
 func (c Choice) MarshalJSON() ([]byte, error) {
 	out := struct {
 		Name     string            `json:"name"`

@@ -1,5 +1,5 @@
-// Package sockets holds the lab's calls over WebSockets against services/chain/jsonrpc/server, which neither
-// of them may import.
+// Package sockets holds the lab's calls over WebSockets against services/chain/jsonrpc/server,
+// which neither of them may import.
 package sockets
 
 import (

@@ -1,14 +1,11 @@
 package heartbeat
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync"
 	"testing"
-
-	"dyno/services/ledger/workpool"
 )
 
 // owned is a map of its own for each worker, to which heartbeats go through a channel by the id.
@@ -99,22 +96,6 @@ func BenchmarkDispatch(b *testing.B) {
 			}
 		})
 		o.close()
-	})
-	b.Run("workpool-and-wait", func(b *testing.B) {
-		pool, r := workpool.New(workpool.Config{}), newPresence(players)
-		each(b, func(n int, done chan bool) {
-			err := pool.Submit(context.Background(), 0, func(context.Context) {
-				if r.heard(ids[n], int64(n)); done != nil {
-					done <- true
-				}
-			})
-			if err != nil {
-				b.Error(err)
-			} else if done != nil {
-				<-done
-			}
-		})
-		pool.Close()
 	})
 }
 

@@ -7,9 +7,10 @@
 //	result, err := recording.Replay(path)
 //
 // A Writer's methods never wait for the disk, so that the room's goroutine may call them in a tick:
-// they append to a block in memory, which is written in the background once a second (services/arena/lanes).
-// When the disk is 16 blocks behind, or fails, the recording ends there with a mark that says so,
-// which Close logs and writes, and the game goes on. A nil Writer records nothing.
+// they append to a block in memory, which is written in the background once a second
+// (services/arena/lanes). When the disk is 16 blocks behind, or fails, the recording ends there
+// with a mark that says so, which Close logs and writes, and the game goes on. A nil Writer records
+// nothing.
 //
 // Bots' commands are not in the file: the replay asks its own world for them (game.World.Bot).
 //

@@ -18,8 +18,8 @@
 // services/ledger/serverpool chooses the server.
 //
 // Package backfill is not for storing (services/ledger/store), nor for following the tip
-// (services/ledger/follow has it called for each new stretch). Run owns the goroutines it starts and
-// waits for them.
+// (services/ledger/follow has it called for each new stretch). Run owns the goroutines it starts
+// and waits for them.
 package backfill
 
 import (

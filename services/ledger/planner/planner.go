@@ -4,8 +4,8 @@
 // requests).
 //
 // It is pure: it does no I/O, starts no goroutines, and receives the time as an argument. Its owner
-// guards it with a mutex. It is not for choosing servers (services/ledger/serverpool does that); it only
-// says which server to avoid.
+// guards it with a mutex. It is not for choosing servers (services/ledger/serverpool does that); it
+// only says which server to avoid.
 //
 // A ledger's states are, in this order: uncut; loose (needs fetching, in no shard); in flight (in
 // one shard, or in two when hedged); arrived (Arrived); linked (Advance). Failed and Rejected make

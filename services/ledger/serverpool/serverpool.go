@@ -6,9 +6,9 @@
 // row, cools down for a while and is probed with one request afterwards (half-open).
 //
 // It sends no requests except for the ledger ranges that servers have (the caller sends the others
-// with services/ledger/rippled), and does not decide which ledger is requested next or again. It owns no
-// goroutine: the caller runs Run, and a timer wakes the callers that wait in Acquire. There is one
-// lock, the Pool's; no code blocks while holding it.
+// with services/ledger/rippled), and does not decide which ledger is requested next or again. It
+// owns no goroutine: the caller runs Run, and a timer wakes the callers that wait in Acquire. There
+// is one lock, the Pool's; no code blocks while holding it.
 package serverpool
 
 import (

@@ -1,6 +1,6 @@
 // Package trust defines how much of a ledger is proved, as levels, and verifies files of ledgers to
-// a level. It is not for the format of the bytes (services/ledger/xrpl), nor for quorums of validators
-// (services/ledger/validators), nor for fetching ledgers.
+// a level. It is not for the format of the bytes (services/ledger/xrpl), nor for quorums of
+// validators (services/ledger/validators), nor for fetching ledgers.
 //
 // VerifyFile owns the goroutines that it starts and waits for them. The rest of the package starts
 // none.

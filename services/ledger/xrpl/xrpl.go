@@ -5,9 +5,9 @@
 //
 // It is not a codec: it never converts a transaction to a structure and back, because the
 // signatures and hashes of history are those of the bytes, and older transactions do not survive
-// that. It does not handle the ledger's state tree, checks no signatures (services/ledger/signing), and
-// does not decide which transactions the network would accept. Fields and Meta build only what a
-// simulator needs.
+// that. It does not handle the ledger's state tree, checks no signatures (services/ledger/signing),
+// and does not decide which transactions the network would accept. Fields and Meta build only what
+// a simulator needs.
 //
 // It does no I/O and starts no goroutines.
 package xrpl

@@ -2,10 +2,10 @@
 // matters, such as webhooks. The goroutine that calls Do writes the request with one write and
 // reads the response itself. An http.Transport has two more goroutines per connection, and passing
 // work between them costs more than all the rest: it takes twice the CPU time and 61 allocations
-// where this client takes 16, those of the request included (go test -bench . ./services/notify/http1).
-// fasthttp, which was measured first, allocates less and takes no less time; but it does not notice
-// that the server has closed a connection before it reuses it, does not stop with a context, and
-// returns no status when a body does not arrive in full.
+// where this client takes 16, those of the request included (go test -bench .
+// ./services/notify/http1). fasthttp, which was measured first, allocates less and takes no less
+// time; but it does not notice that the server has closed a connection before it reuses it, does
+// not stop with a context, and returns no status when a body does not arrive in full.
 //
 // http.ReadResponse reads the responses; nothing here parses what a server sends. The package is
 // not for proxies, cookies, HTTP/2, compression or reading bodies: a response's body is skipped. It

@@ -17,8 +17,8 @@ import (
 //
 //	encoding1 | hash32 | header118 | transactions (varint) | size of body, raw (varint) | body
 //
-// and the body, which may be compressed, has the transactions as in a pack (services/ledger/xrpl/pack). Hash
-// and header are never compressed.
+// and the body, which may be compressed, has the transactions as in a pack
+// (services/ledger/xrpl/pack). Hash and header are never compressed.
 const (
 	encodingRaw  = 0
 	encodingZstd = 1

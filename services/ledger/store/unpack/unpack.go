@@ -1,5 +1,5 @@
-// Package unpack proves the ledgers of a pack (services/ledger/xrpl/pack) and stores them. It owns the
-// goroutines that it starts and waits for them.
+// Package unpack proves the ledgers of a pack (services/ledger/xrpl/pack) and stores them. It owns
+// the goroutines that it starts and waits for them.
 package unpack
 
 import (

@@ -1,6 +1,6 @@
 // Package history defines ranges of ledger indexes and sets of them: which ledgers a server has,
-// which a store has, which are missing. It is not for ledgers themselves (services/ledger/xrpl). It starts no
-// goroutines.
+// which a store has, which are missing. It is not for ledgers themselves (services/ledger/xrpl). It
+// starts no goroutines.
 package history
 
 import (

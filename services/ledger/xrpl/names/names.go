@@ -1,5 +1,6 @@
 // Package names maps the numbers of the XRP Ledger's binary format to names: fields, transaction
-// types, entry types and transaction results. It is only a table: services/ledger/xrpl decodes values.
+// types, entry types and transaction results. It is only a table: services/ledger/xrpl decodes
+// values.
 package names
 
 import (
