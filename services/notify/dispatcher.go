@@ -31,8 +31,7 @@ type Config struct {
 	Log      string `seam:"log"`
 	Commit   string `seam:"commit"`
 
-	Workers       int `set:"workers" default:"16" min:"1" max:"4096" tune:"true" doc:"webhooks in flight, without those that hang"`
-	QueueCapacity int `set:"queue_capacity" default:"100000" min:"1" max:"16777216" tune:"true" doc:"lanes in the queue to the workers; more wait beside it"`
+	Workers int `set:"workers" default:"16" min:"1" max:"4096" tune:"true" doc:"webhooks in flight, without those that hang"`
 
 	MaxPending int           `set:"max_pending" default:"10000000" min:"1" max:"1099511627776" doc:"deliveries owed, one for each notice and subscription, of all together; above it POST answers 429"`
 	MaxLog     int64         `set:"max_log" default:"16GiB" min:"1KiB" max:"1024TiB" doc:"size of the log of notices; above it POST answers 429"`
@@ -128,8 +127,8 @@ func (d *Dispatcher) open(sender *webhook.Sender) (err error) {
 	d.store = s
 	d.deliverer, err = delivery.New(delivery.Options{
 		Sender: sender, Journal: s.Journal, Report: s.Report,
-		Disable:       func(id, address, cause string) { d.table.Disable(id, address, cause) },
-		QueueCapacity: c.QueueCapacity, Batching: c.Batching, Workers: c.Workers,
+		Disable:  func(id, address, cause string) { d.table.Disable(id, address, cause) },
+		Batching: c.Batching, Workers: c.Workers,
 		MaxAttempts: c.MaxAttempts, Backoff: c.Backoff, MaxBackoff: c.MaxBackoff, Window: c.Window, Memory: c.Memory, Tracer: c.Tracer,
 	})
 	if err != nil {

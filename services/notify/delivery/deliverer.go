@@ -34,15 +34,14 @@ type Options struct {
 	Report  func(error)                     // receives errors of the journal
 	Disable func(id, address, cause string) // disables a subscription if its webhooks go to that address
 
-	Batching      string // implementation, by name
-	QueueCapacity int    // lanes
-	Workers       int
-	MaxAttempts   int
-	Backoff       time.Duration // after the first failed attempt; doubles
-	MaxBackoff    time.Duration
-	Window        int          // notices of one subscription in memory
-	Memory        int64        // bytes of all pending notices in memory
-	Tracer        trace.Tracer // nil means no traces
+	Batching    string // implementation, by name
+	Workers     int
+	MaxAttempts int
+	Backoff     time.Duration // after the first failed attempt; doubles
+	MaxBackoff  time.Duration
+	Window      int          // notices of one subscription in memory
+	Memory      int64        // bytes of all pending notices in memory
+	Tracer      trace.Tracer // nil means no traces
 }
 
 // Tick is the resolution of retries and pauses.
@@ -80,7 +79,7 @@ func New(o Options) (*Deliverer, error) {
 		return nil, err
 	}
 	d := &Deliverer{options: o, pack: pack, spans: spans{o.Tracer}, durations: newDurations(), room: make(chan struct{}, 1)}
-	d.init(newRunQueue(o.QueueCapacity), backoff{o.Backoff, o.MaxBackoff})
+	d.init(newRunQueue(), backoff{o.Backoff, o.MaxBackoff})
 	return d, nil
 }
 
@@ -131,7 +130,7 @@ func (d *Deliverer) SignalRoom() {
 	}
 }
 
-// Lag is an upper bound of how long the next lane has waited for a worker.
+// Lag is how long the next lane has waited for a worker.
 func (d *Deliverer) Lag() time.Duration { return d.queue.lag() }
 
 // floorItems of each subscription are let into memory however full it is, so that each makes
@@ -192,17 +191,13 @@ func (d *Deliverer) Workers() (target, hanging int) { return d.workers.count() }
 
 // QueueStats are figures of the queue to the workers.
 type QueueStats struct {
-	Ready    int64  // lanes that wait for a worker
-	Peak     int64  // the most lanes that ever waited
-	Rejected uint64 // lanes for which the channel had no room; they waited beside it
-	Parks    uint64 // times that a worker found the queue empty and slept
+	Ready int    // lanes that wait for a worker
+	Peak  int    // the most lanes that ever waited
+	Parks uint64 // times that a worker found the queue empty and slept
 }
 
 // QueueStats reads the queue's figures.
-func (d *Deliverer) QueueStats() QueueStats {
-	q := d.queue
-	return QueueStats{Ready: q.waiting.Load(), Peak: q.peak.Load(), Rejected: q.rejected.Load(), Parks: q.parks.Load()}
-}
+func (d *Deliverer) QueueStats() QueueStats { return d.queue.stats() }
 
 // Durations are the attempts' durations, by class of answer.
 func (d *Deliverer) Durations() prometheus.Collector { return d.durations.histogram }
