@@ -1,7 +1,9 @@
 package delivery
 
 import (
+	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,6 +13,8 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/services/notify/notice"
+	"dyno/services/notify/subscription"
+	"dyno/services/notify/webhook"
 )
 
 // The oldest pending item is known exactly, in whatever order lanes are delivered.
@@ -142,6 +146,46 @@ func TestBatchIsBoundedInBytes(t *testing.T) {
 			t.Fatalf("parts %+v, want one of %d notices", b.parts, want)
 		}
 	}
+}
+
+// No lane ends its pause after Stop, also when its timer fires in the same moment.
+func TestNothingUnparksAfterStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sender, err := webhook.NewSender(webhook.Options{Client: "default", Workers: 1, Timeout: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := New(Options{Batching: "single", Sender: sender})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := new(Receiver)
+		if err := d.Init(r, subscription.Definition{URL: "http://example.com/hook"}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, end := context.WithCancel(t.Context())
+		d.Start(ctx) // without workers: what is let through stays in the queue
+		const lanes = 100
+		r.Mu.Lock()
+		r.limiter.limit = lanes
+		for i := range lanes {
+			l, _ := r.lane(strconv.Itoa(i))
+			l.append(&item{notice: &notice.Notice{}})
+			r.park(l, time.Duration(i/10)*time.Millisecond)
+		}
+		r.Mu.Unlock()
+		time.Sleep(5 * time.Millisecond) // ten are due now
+		end()
+		d.Stop()
+		let := d.QueueStats().Ready
+		if let < 50 || let > 60 {
+			t.Errorf("%d lanes were let through, want those of 5 ms, and those of the sixth or not", let)
+		}
+		pass(time.Hour)
+		if late := d.QueueStats().Ready - let; late != 0 || d.Out() != int64(let) {
+			t.Errorf("%d lanes were let through after Stop; %d are out", late, d.Out())
+		}
+	})
 }
 
 // A parked lane holds no worker, and backs off longer each time, within its bounds.
