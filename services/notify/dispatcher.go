@@ -58,15 +58,21 @@ type Config struct {
 	JetStream store.JetStream
 	Data      string // folder of the logs
 
-	AllowPrivate   bool
-	Tracer         trace.Tracer    // nil means no traces
-	Logger         *slog.Logger    // nil means none
-	Draining       <-chan struct{} // closed when streams must end; nil means that Close ends them
-	Fail           func(error)     // receives the error of a log that has failed for good; nil means none
-	AcceptDamage   bool            // start without what cannot be read
-	openBackend    func(store.Options, string) (wal.Backend, error)
-	transport      http.RoundTripper // for tests: used instead of the client's
-	withoutKeeping bool              // for tests: no maintenance on a clock
+	AllowPrivate bool
+	Tracer       trace.Tracer    // nil means no traces
+	Logger       *slog.Logger    // nil means none
+	Draining     <-chan struct{} // closed when streams must end; nil means that Close ends them
+	Fail         func(error)     // receives the error of a log that has failed for good; nil means none
+	AcceptDamage bool            // start without what cannot be read
+
+	testing stubs
+}
+
+// stubs are what tests put into a dispatcher. Their zero value changes nothing.
+type stubs struct {
+	openBackend    func(store.Options, string) (wal.Backend, error) // opens the logs
+	transport      http.RoundTripper                                // sends webhooks
+	withoutKeeping bool                                             // no maintenance on a clock
 }
 
 // Dispatcher accepts notices and delivers them. It owns the goroutines of its parts; Close ends
@@ -95,7 +101,7 @@ func New(c Config) (*Dispatcher, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	sender, err := webhook.NewSender(webhook.Options{
-		Client: c.Client, Workers: c.Workers, Timeout: c.Timeout, AllowPrivate: c.AllowPrivate, Log: c.Logger, Transport: c.transport,
+		Client: c.Client, Workers: c.Workers, Timeout: c.Timeout, AllowPrivate: c.AllowPrivate, Log: c.Logger, Transport: c.testing.transport,
 	})
 	if err != nil {
 		return nil, err
@@ -108,7 +114,7 @@ func New(c Config) (*Dispatcher, error) {
 	d.deliverer.Start(d.ctx)
 	d.owned.Go(func() { d.reader.Run(d.ctx) })
 	d.owned.Go(d.endStreams)
-	if !c.withoutKeeping {
+	if !c.testing.withoutKeeping {
 		d.owned.Go(func() { d.maintainer.Run(d.ctx) })
 	}
 	return d, nil
@@ -119,7 +125,7 @@ func (d *Dispatcher) open(sender *webhook.Sender) (err error) {
 	c := d.config
 	s, recovered, err := store.Open(store.Options{
 		Log: c.Log, Commit: c.Commit, Data: c.Data, JetStream: c.JetStream, AcceptDamage: c.AcceptDamage,
-		DeadLetters: c.DeadLetters, DeadBytes: c.DeadBytes, Logger: c.Logger, Fail: c.Fail, Backend: c.openBackend,
+		DeadLetters: c.DeadLetters, DeadBytes: c.DeadBytes, Logger: c.Logger, Fail: c.Fail, Backend: c.testing.openBackend,
 	})
 	if err != nil {
 		return err
