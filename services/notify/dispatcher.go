@@ -176,8 +176,7 @@ func (d *Dispatcher) endStreams() {
 
 // Close takes no more notices, delivers what can be delivered now until ctx ends, and ends
 // everything. It returns how many deliveries are still owed: the process that opens the logs next
-// makes them. What waits for a receiver that failed is not waited for, unless the logs are in
-// memory and it would be lost.
+// makes them. What waits for a receiver that failed is not waited for.
 func (d *Dispatcher) Close(ctx context.Context) (left int, err error) {
 	d.acceptor.Stop()
 	d.stream.Close()
