@@ -111,7 +111,7 @@ func New(c Config) (*Dispatcher, error) {
 		return nil, err
 	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
-	d.deliverer.Start(d.ctx)
+	d.deliverer.Start(d.ctx, d.table.Disable)
 	d.owned.Go(func() { d.reader.Run(d.ctx) })
 	d.owned.Go(d.endStreams)
 	if !c.testing.withoutKeeping {
@@ -133,7 +133,6 @@ func (d *Dispatcher) open(sender *webhook.Sender) (err error) {
 	d.store = s
 	d.deliverer, err = delivery.New(delivery.Options{
 		Sender: sender, Journal: s.Journal, Report: s.Report,
-		Disable:  func(id, address, cause string) { d.table.Disable(id, address, cause) },
 		Batching: c.Batching, Workers: c.Workers,
 		MaxAttempts: c.MaxAttempts, Backoff: c.Backoff, MaxBackoff: c.MaxBackoff, Window: c.Window, Memory: c.Memory, Tracer: c.Tracer,
 	})

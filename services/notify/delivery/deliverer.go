@@ -31,8 +31,7 @@ import (
 type Options struct {
 	Sender  *webhook.Sender
 	Journal *journal.Journal
-	Report  func(error)                     // receives errors of the journal
-	Disable func(id, address, cause string) // disables a subscription if its webhooks go to that address
+	Report  func(error) // receives errors of the journal
 
 	Batching    string // implementation, by name
 	Workers     int
@@ -56,7 +55,8 @@ type Deliverer struct {
 	spans     spans
 	durations *durations
 	ctx       context.Context // of all attempts
-	owned     sync.WaitGroup  // goroutines other than workers
+	disable   Disable
+	owned     sync.WaitGroup // goroutines other than workers
 
 	Counters
 	room chan struct{} // holds one token: a subscription may have room for what waits in the log
@@ -83,9 +83,13 @@ func New(o Options) (*Deliverer, error) {
 	return d, nil
 }
 
-// Start starts the workers and the timers. The end of ctx breaks off all attempts.
-func (d *Deliverer) Start(ctx context.Context) {
-	d.ctx = ctx
+// Disable disables a subscription if its webhooks go to that address.
+type Disable func(id, address, cause string)
+
+// Start starts the workers and the timers. The end of ctx breaks off all attempts; disable is for
+// subscriptions whose receivers are gone.
+func (d *Deliverer) Start(ctx context.Context, disable Disable) {
+	d.ctx, d.disable = ctx, disable
 	d.workers = newWorkers(d.wheel, d.options.Workers, d.work)
 	d.owned.Go(func() { d.wheel.Run(ctx) })
 }

@@ -164,7 +164,7 @@ func TestNothingUnparksAfterStop(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, end := context.WithCancel(t.Context())
-		d.Start(ctx) // without workers: what is let through stays in the queue
+		d.Start(ctx, nil) // without workers: what is let through stays in the queue
 		const lanes = 100
 		r.Mu.Lock()
 		r.limiter.limit = lanes
