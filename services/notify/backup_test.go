@@ -36,8 +36,8 @@ func TestBackupWhileTrimming(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := FromChoice(choice)
-	c.Data, c.AllowPrivate, c.withoutKeeping = t.TempDir(), true, true
-	c.openBackend = func(o store.Options, name string) (wal.Backend, error) {
+	c.Data, c.AllowPrivate, c.testing.withoutKeeping = t.TempDir(), true, true
+	c.testing.openBackend = func(o store.Options, name string) (wal.Backend, error) {
 		return segment.Open(filepath.Join(o.Data, name), segment.Options{SegmentBytes: 1 << 10}) // a few notices
 	}
 	if err := os.WriteFile(filepath.Join(c.Data, "FORMAT"), []byte("as parts/datadir writes it\n"), 0o600); err != nil {

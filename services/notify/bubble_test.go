@@ -185,9 +185,9 @@ func newWorld(t *testing.T, settings map[string]string, also ...func(*Config)) *
 	if settings["workers"] == "" {
 		w.c.Workers = 8
 	}
-	w.c.transport = inMemory{}
+	w.c.testing.transport = inMemory{}
 	w.c.Fail = func(err error) { w.told = append(w.told, err) }
-	w.c.openBackend = func(o store.Options, name string) (wal.Backend, error) {
+	w.c.testing.openBackend = func(o store.Options, name string) (wal.Backend, error) {
 		files := o.Segments(name)
 		files.FS, files.SegmentBytes, files.Reserve = w.disk, 16<<10, files.Reserve/16
 		log, err := segment.Open(path.Join("/", name), files)

@@ -59,8 +59,8 @@ func tap(t *testing.T) (*Dispatcher, *routing.Subscription, *tapped) {
 	}
 	w := &tapped{Backend: memory.New()}
 	c := FromChoice(choice)
-	c.AllowPrivate, c.withoutKeeping = true, true
-	c.openBackend = func(_ store.Options, name string) (wal.Backend, error) {
+	c.AllowPrivate, c.testing.withoutKeeping = true, true
+	c.testing.openBackend = func(_ store.Options, name string) (wal.Backend, error) {
 		if name == store.JournalName {
 			return w, nil
 		}

@@ -31,8 +31,7 @@ type Config struct {
 	Log      string `seam:"log"`
 	Commit   string `seam:"commit"`
 
-	Workers       int `set:"workers" default:"16" min:"1" max:"4096" tune:"true" doc:"webhooks in flight, without those that hang"`
-	QueueCapacity int `set:"queue_capacity" default:"100000" min:"1" max:"16777216" tune:"true" doc:"lanes in the queue to the workers; more wait beside it"`
+	Workers int `set:"workers" default:"16" min:"1" max:"4096" tune:"true" doc:"webhooks in flight, without those that hang"`
 
 	MaxPending int           `set:"max_pending" default:"10000000" min:"1" max:"1099511627776" doc:"deliveries owed, one for each notice and subscription, of all together; above it POST answers 429"`
 	MaxLog     int64         `set:"max_log" default:"16GiB" min:"1KiB" max:"1024TiB" doc:"size of the log of notices; above it POST answers 429"`
@@ -59,15 +58,21 @@ type Config struct {
 	JetStream store.JetStream
 	Data      string // folder of the logs
 
-	AllowPrivate   bool
-	Tracer         trace.Tracer    // nil means no traces
-	Logger         *slog.Logger    // nil means none
-	Draining       <-chan struct{} // closed when streams must end; nil means that Close ends them
-	Fail           func(error)     // receives the error of a log that has failed for good; nil means none
-	AcceptDamage   bool            // start without what cannot be read
-	openBackend    func(store.Options, string) (wal.Backend, error)
-	transport      http.RoundTripper // for tests: used instead of the client's
-	withoutKeeping bool              // for tests: no maintenance on a clock
+	AllowPrivate bool
+	Tracer       trace.Tracer    // nil means no traces
+	Logger       *slog.Logger    // nil means none
+	Draining     <-chan struct{} // closed when streams must end; nil means that Close ends them
+	Fail         func(error)     // receives the error of a log that has failed for good; nil means none
+	AcceptDamage bool            // start without what cannot be read
+
+	testing stubs
+}
+
+// stubs are what tests put into a dispatcher. Their zero value changes nothing.
+type stubs struct {
+	openBackend    func(store.Options, string) (wal.Backend, error) // opens the logs
+	transport      http.RoundTripper                                // sends webhooks
+	withoutKeeping bool                                             // no maintenance on a clock
 }
 
 // Dispatcher accepts notices and delivers them. It owns the goroutines of its parts; Close ends
@@ -96,7 +101,7 @@ func New(c Config) (*Dispatcher, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	sender, err := webhook.NewSender(webhook.Options{
-		Client: c.Client, Workers: c.Workers, Timeout: c.Timeout, AllowPrivate: c.AllowPrivate, Log: c.Logger, Transport: c.transport,
+		Client: c.Client, Workers: c.Workers, Timeout: c.Timeout, AllowPrivate: c.AllowPrivate, Log: c.Logger, Transport: c.testing.transport,
 	})
 	if err != nil {
 		return nil, err
@@ -106,10 +111,10 @@ func New(c Config) (*Dispatcher, error) {
 		return nil, err
 	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
-	d.deliverer.Start(d.ctx)
+	d.deliverer.Start(d.ctx, d.table.Disable)
 	d.owned.Go(func() { d.reader.Run(d.ctx) })
 	d.owned.Go(d.endStreams)
-	if !c.withoutKeeping {
+	if !c.testing.withoutKeeping {
 		d.owned.Go(func() { d.maintainer.Run(d.ctx) })
 	}
 	return d, nil
@@ -120,7 +125,7 @@ func (d *Dispatcher) open(sender *webhook.Sender) (err error) {
 	c := d.config
 	s, recovered, err := store.Open(store.Options{
 		Log: c.Log, Commit: c.Commit, Data: c.Data, JetStream: c.JetStream, AcceptDamage: c.AcceptDamage,
-		DeadLetters: c.DeadLetters, DeadBytes: c.DeadBytes, Logger: c.Logger, Fail: c.Fail, Backend: c.openBackend,
+		DeadLetters: c.DeadLetters, DeadBytes: c.DeadBytes, Logger: c.Logger, Fail: c.Fail, Backend: c.testing.openBackend,
 	})
 	if err != nil {
 		return err
@@ -128,8 +133,7 @@ func (d *Dispatcher) open(sender *webhook.Sender) (err error) {
 	d.store = s
 	d.deliverer, err = delivery.New(delivery.Options{
 		Sender: sender, Journal: s.Journal, Report: s.Report,
-		Disable:       func(id, address, cause string) { d.table.Disable(id, address, cause) },
-		QueueCapacity: c.QueueCapacity, Batching: c.Batching, Workers: c.Workers,
+		Batching: c.Batching, Workers: c.Workers,
 		MaxAttempts: c.MaxAttempts, Backoff: c.Backoff, MaxBackoff: c.MaxBackoff, Window: c.Window, Memory: c.Memory, Tracer: c.Tracer,
 	})
 	if err != nil {
@@ -171,8 +175,7 @@ func (d *Dispatcher) endStreams() {
 
 // Close takes no more notices, delivers what can be delivered now until ctx ends, and ends
 // everything. It returns how many deliveries are still owed: the process that opens the logs next
-// makes them. What waits for a receiver that failed is not waited for, unless the logs are in
-// memory and it would be lost.
+// makes them. What waits for a receiver that failed is not waited for.
 func (d *Dispatcher) Close(ctx context.Context) (left int, err error) {
 	d.acceptor.Stop()
 	d.stream.Close()

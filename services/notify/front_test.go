@@ -39,7 +39,7 @@ func newFronted(t testing.TB, ingest string, change func(*Config)) *fronted {
 		t.Fatal(err)
 	}
 	c := FromChoice(choice)
-	c.AllowPrivate, c.openBackend = true, inNoFile
+	c.AllowPrivate, c.testing.openBackend = true, inNoFile
 	if change != nil {
 		change(&c)
 	}
@@ -194,7 +194,7 @@ func (g *gated) Sync() error {
 func held(t *testing.T, change func(*Config)) (*fronted, *gated) {
 	g := &gated{Backend: memory.New(), tokens: make(chan struct{}, 1000), syncs: make(chan struct{}, 1000)}
 	return newFronted(t, "loop", func(c *Config) {
-		c.openBackend = func(_ store.Options, name string) (wal.Backend, error) {
+		c.testing.openBackend = func(_ store.Options, name string) (wal.Backend, error) {
 			if name == store.NoticesName {
 				return g, nil
 			}

@@ -26,7 +26,6 @@ func (d *Dispatcher) gauges() []daemon.Metric {
 		{Name: "async_lagging_subscriptions", Help: "subscriptions whose notices do not fit into memory and wait in the log", Read: func() float64 {
 			return float64(len(d.reader.Lagging()))
 		}},
-		{Name: "channel_dropped_total", Help: "lanes for which the queue had no room; they wait beside it, none is lost", Read: func() float64 { return float64(deliverer.QueueStats().Rejected) }},
 		{Name: "queue_parks_total", Help: "times that a worker found the queue empty and slept", Read: func() float64 { return float64(deliverer.QueueStats().Parks) }},
 		{Name: "queue_peak", Help: "the most lanes that ever waited for a worker", Read: func() float64 { return float64(deliverer.QueueStats().Peak) }},
 		{Name: "wal_bytes", Help: "bytes of the log of notices", Read: func() float64 { return float64(notices.Size()) }},

@@ -49,7 +49,7 @@ func TestGauges(t *testing.T) {
 		if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
 			t.Errorf("%+v, %v", problems, err)
 		}
-		for _, name := range []string{"async_queue_depth", "async_oldest_age_seconds", "channel_dropped_total", "lost_deliveries_total"} {
+		for _, name := range []string{"async_queue_depth", "async_oldest_age_seconds", "queue_peak", "lost_deliveries_total"} {
 			if !slices.Contains(names, name) {
 				t.Errorf("there is no %s", name)
 			}

@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// assemblies are all that the tests run under: every step of the ladder, and the first and the last
-// with little room.
+// assemblies are all that the tests run under: every step of the ladder, and the last with little
+// room.
 func assemblies(t testing.TB) map[string]Config {
 	out := map[string]Config{}
 	add := func(label, name string, set map[string]string) {
@@ -48,11 +48,8 @@ func assemblies(t testing.TB) map[string]Config {
 	}
 	ladder := Assembly().Ladder
 	delete(out, ladder[len(ladder)-1].Name) // is tuned
-	// a queue that is far too small holds no acknowledged notice up
-	add("baseline,capacity=1", assembly.Baseline, map[string]string{"queue_capacity": "1"})
-	add("tuned,capacity=1", assembly.Tuned, map[string]string{"queue_capacity": "1"})
 	// memory for next to nothing: almost all of it waits in the log
-	add("tuned,window=8", assembly.Tuned, map[string]string{"window": "8", "queue_capacity": "1"})
+	add("tuned,window=8", assembly.Tuned, map[string]string{"window": "8"})
 	return out
 }
 

@@ -29,7 +29,7 @@ func TestPowerCut(t *testing.T) {
 	disk := faultdisk.New()
 	c := FromChoice(choice)
 	c.AllowPrivate = true
-	c.openBackend = func(_ store.Options, name string) (wal.Backend, error) {
+	c.testing.openBackend = func(_ store.Options, name string) (wal.Backend, error) {
 		return segment.Open(path.Join("/", name), segment.Options{FS: disk, SegmentBytes: 256 << 10}) // many segments
 	}
 	start := func() (*soak.Instance, error) {

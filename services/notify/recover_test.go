@@ -182,7 +182,7 @@ func TestJourney(t *testing.T) {
 
 func journey(t *testing.T, window string, batch int, steps []step) (faults []string) {
 	p := newPeer(t, nil)
-	w := newWorld(t, patient(map[string]string{"window": window}), func(c *Config) { c.withoutKeeping = true })
+	w := newWorld(t, patient(map[string]string{"window": window}), func(c *Config) { c.testing.withoutKeeping = true })
 	w.fail = func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	const subs, keys = 3, 4
 	var ids [subs]string

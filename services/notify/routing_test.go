@@ -51,8 +51,8 @@ func TestSubscriptionsChangeWhileANoticeIsWritten(t *testing.T) {
 			}
 			notices := &tapped{Backend: memory.New()}
 			config := FromChoice(choice)
-			config.AllowPrivate, config.withoutKeeping, config.transport = true, true, unreachable{}
-			config.openBackend = func(_ store.Options, name string) (wal.Backend, error) {
+			config.AllowPrivate, config.testing.withoutKeeping, config.testing.transport = true, true, unreachable{}
+			config.testing.openBackend = func(_ store.Options, name string) (wal.Backend, error) {
 				if name == store.NoticesName {
 					return notices, nil
 				}

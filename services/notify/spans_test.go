@@ -32,7 +32,7 @@ func startTraced(t *testing.T, c Config, batch int, receiver http.HandlerFunc) (
 	t.Helper()
 	spans := tracetest.NewSpanRecorder()
 	c.Tracer = sdk.NewTracerProvider(sdk.WithSpanProcessor(spans)).Tracer("test")
-	c.AllowPrivate, c.Backoff, c.openBackend = true, time.Millisecond, inNoFile
+	c.AllowPrivate, c.Backoff, c.testing.openBackend = true, time.Millisecond, inNoFile
 	d, err := New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestNoTracesNoCost(t *testing.T) {
 			}
 			<-release
 		}))
-		c.Workers, c.AllowPrivate, c.openBackend = 1, true, inNoFile
+		c.Workers, c.AllowPrivate, c.testing.openBackend = 1, true, inNoFile
 		d, err := New(c)
 		if err != nil {
 			t.Fatal(err)

@@ -85,7 +85,7 @@ func (a *API) stats(q question) Stats {
 	last := a.Store.Head.Load() - 1
 	out := Stats{
 		Durable: true, Log: a.Store.Engine(), Seq: last, Counts: a.Store.Journal.Departed(),
-		LanesReady: a.Deliverer.QueueStats().Ready, MemoryBytes: a.Deliverer.Loaded.Load(),
+		LanesReady: int64(a.Deliverer.QueueStats().Ready), MemoryBytes: a.Deliverer.Loaded.Load(),
 		Attempts: a.Deliverer.Attempts.Load(), Webhooks: a.Deliverer.Webhooks.Load(), BusyWorkers: a.Deliverer.Busy.Load(),
 		LogBytes: a.Store.Notices.Size(), LogFirstSeq: first, LogLastSeq: last,
 		Streams: a.Streams.Count(), States: map[string]int{}, Subscriptions: []StatsRow{},

@@ -65,7 +65,7 @@ func TestTrimmingExcludesBackups(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	d, err := delivery.New(delivery.Options{Journal: s.Journal, QueueCapacity: 1, Batching: "single"})
+	d, err := delivery.New(delivery.Options{Journal: s.Journal, Batching: "single"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestDamagedDeadLetterBlocksNoCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	d, err := delivery.New(delivery.Options{Journal: s.Journal, QueueCapacity: 1, Batching: "single"})
+	d, err := delivery.New(delivery.Options{Journal: s.Journal, Batching: "single"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,8 +108,8 @@ func (batching) pack(l *lane, b *batch) {
 		return
 	}
 	b.add(l, most)
-	for q := &r.limiter.waiting; len(b.Notices) < most && b.bytes < maxWebhookBytes && q.len() > 0; {
-		l := q.peek()
+	for q := &r.limiter.waiting; len(b.Notices) < most && b.bytes < maxWebhookBytes && q.n > 0; {
+		l := q.first
 		if l.n > 0 && l.first.tries > 0 {
 			return
 		}

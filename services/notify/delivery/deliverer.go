@@ -31,18 +31,16 @@ import (
 type Options struct {
 	Sender  *webhook.Sender
 	Journal *journal.Journal
-	Report  func(error)                     // receives errors of the journal
-	Disable func(id, address, cause string) // disables a subscription if its webhooks go to that address
+	Report  func(error) // receives errors of the journal
 
-	Batching      string // implementation, by name
-	QueueCapacity int    // lanes
-	Workers       int
-	MaxAttempts   int
-	Backoff       time.Duration // after the first failed attempt; doubles
-	MaxBackoff    time.Duration
-	Window        int          // notices of one subscription in memory
-	Memory        int64        // bytes of all pending notices in memory
-	Tracer        trace.Tracer // nil means no traces
+	Batching    string // implementation, by name
+	Workers     int
+	MaxAttempts int
+	Backoff     time.Duration // after the first failed attempt; doubles
+	MaxBackoff  time.Duration
+	Window      int          // notices of one subscription in memory
+	Memory      int64        // bytes of all pending notices in memory
+	Tracer      trace.Tracer // nil means no traces
 }
 
 // Tick is the resolution of retries and pauses.
@@ -57,7 +55,8 @@ type Deliverer struct {
 	spans     spans
 	durations *durations
 	ctx       context.Context // of all attempts
-	owned     sync.WaitGroup  // goroutines other than workers
+	disable   Disable
+	owned     sync.WaitGroup // goroutines other than workers
 
 	Counters
 	room chan struct{} // holds one token: a subscription may have room for what waits in the log
@@ -80,13 +79,17 @@ func New(o Options) (*Deliverer, error) {
 		return nil, err
 	}
 	d := &Deliverer{options: o, pack: pack, spans: spans{o.Tracer}, durations: newDurations(), room: make(chan struct{}, 1)}
-	d.init(newRunQueue(o.QueueCapacity), backoff{o.Backoff, o.MaxBackoff})
+	d.init(newRunQueue(), backoff{o.Backoff, o.MaxBackoff})
 	return d, nil
 }
 
-// Start starts the workers and the timers. The end of ctx breaks off all attempts.
-func (d *Deliverer) Start(ctx context.Context) {
-	d.ctx = ctx
+// Disable disables a subscription if its webhooks go to that address.
+type Disable func(id, address, cause string)
+
+// Start starts the workers and the timers. The end of ctx breaks off all attempts; disable is for
+// subscriptions whose receivers are gone.
+func (d *Deliverer) Start(ctx context.Context, disable Disable) {
+	d.ctx, d.disable = ctx, disable
 	d.workers = newWorkers(d.wheel, d.options.Workers, d.work)
 	d.owned.Go(func() { d.wheel.Run(ctx) })
 }
@@ -131,7 +134,7 @@ func (d *Deliverer) SignalRoom() {
 	}
 }
 
-// Lag is an upper bound of how long the next lane has waited for a worker.
+// Lag is how long the next lane has waited for a worker.
 func (d *Deliverer) Lag() time.Duration { return d.queue.lag() }
 
 // floorItems of each subscription are let into memory however full it is, so that each makes
@@ -192,17 +195,13 @@ func (d *Deliverer) Workers() (target, hanging int) { return d.workers.count() }
 
 // QueueStats are figures of the queue to the workers.
 type QueueStats struct {
-	Ready    int64  // lanes that wait for a worker
-	Peak     int64  // the most lanes that ever waited
-	Rejected uint64 // lanes for which the channel had no room; they waited beside it
-	Parks    uint64 // times that a worker found the queue empty and slept
+	Ready int    // lanes that wait for a worker
+	Peak  int    // the most lanes that ever waited
+	Parks uint64 // times that a worker found the queue empty and slept
 }
 
 // QueueStats reads the queue's figures.
-func (d *Deliverer) QueueStats() QueueStats {
-	q := d.queue
-	return QueueStats{Ready: q.waiting.Load(), Peak: q.peak.Load(), Rejected: q.rejected.Load(), Parks: q.parks.Load()}
-}
+func (d *Deliverer) QueueStats() QueueStats { return d.queue.stats() }
 
 // Durations are the attempts' durations, by class of answer.
 func (d *Deliverer) Durations() prometheus.Collector { return d.durations.histogram }

@@ -19,6 +19,8 @@ type lane struct {
 	n        int
 	timer    wheel.Timer // of a parked lane
 
+	following *lane // in the queue that holds this one, of its limiter or to the workers
+
 	parked int64     // when it was last parked, ns, monotonic
 	due    time.Time // when the parking ends
 	queued int64     // when it was last let through to the workers, ns, monotonic

@@ -1,15 +1,20 @@
 package delivery
 
 import (
+	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"dyno/services/notify/notice"
-
 	"pgregory.net/rapid"
+
+	"dyno/agent/monotonic"
+	"dyno/services/notify/notice"
+	"dyno/services/notify/subscription"
+	"dyno/services/notify/webhook"
 )
 
 // The oldest pending item is known exactly, in whatever order lanes are delivered.
@@ -52,14 +57,12 @@ func TestOldestIsExact(t *testing.T) {
 	})
 }
 
-// A lane for which the channel has no room is handed out all the same, each lane once, in order,
-// also when it came while the workers slept.
+// Each lane is handed out once, in order, also when it came while the workers slept.
 func TestRunQueueLosesNothing(t *testing.T) {
-	for _, how := range [][2]int{{1, 1}, {10, 1}, {1000, 1}, {1, 3}, {10, 3}, {1000, 3}} {
+	for _, workers := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
 			const lanes = 200
-			capacity, workers := how[0], how[1]
-			r := newRunQueue(capacity)
+			r := newRunQueue()
 			all := make([]*lane, 2*lanes)
 			for i := range all {
 				all[i] = new(lane)
@@ -83,34 +86,48 @@ func TestRunQueueLosesNothing(t *testing.T) {
 					}
 				})
 			}
-			time.Sleep(2 * lanes * time.Millisecond) // of the bubble's clock: more than they need
-			synctest.Wait()
-			put(all[lanes:]) // the workers sleep
-			time.Sleep(2 * lanes * time.Millisecond)
-			synctest.Wait()
-			if n := r.parks.Load(); n < uint64(workers) {
-				t.Errorf("of %d: %d parks, of %d workers", capacity, n, workers)
+			pass(2 * lanes * time.Millisecond) // more than they need
+			put(all[lanes:])                   // the workers sleep
+			pass(2 * lanes * time.Millisecond)
+			if s := r.stats(); s.Ready != 0 || s.Peak < lanes || s.Parks < uint64(workers) {
+				t.Errorf("%+v, of %d workers", s, workers)
 			}
 			r.close()
 			staff.Wait()
+			r.put(new(lane)) // as a timer may
 			if r.take() != nil {
 				t.Fatal("a closed queue gave a lane")
 			}
 			if workers == 1 && !slices.Equal(seen, all) {
-				t.Fatalf("of %d: out of order", capacity)
+				t.Fatal("out of order")
 			}
 			count := map[*lane]int{}
 			for _, l := range seen {
 				count[l]++
 			}
-			if len(seen) != len(all) || len(count) != len(all) || r.beside.Load() != 0 || r.waiting.Load() != 0 {
-				t.Fatalf("of %d: %d of %d lanes came, %d of them once or more, %d wait", capacity, len(seen), len(all), len(count), r.waiting.Load())
-			}
-			if refuses := capacity < lanes; refuses != (r.rejected.Load() > 0) || r.peak.Load() < lanes {
-				t.Fatalf("of %d: %d rejected, a peak of %d", capacity, r.rejected.Load(), r.peak.Load())
+			if len(seen) != len(all) || len(count) != len(all) {
+				t.Fatalf("%d of %d lanes came, %d of them once or more", len(seen), len(all), len(count))
 			}
 		})
 	}
+}
+
+// The lag is what the next lane has waited, not what the last one had.
+func TestLag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRunQueue()
+		put := func() { r.put(&lane{queued: monotonic.Now()}) }
+		for i, step := range []struct {
+			do   func()
+			want time.Duration
+		}{{func() {}, 0}, {put, time.Second}, {put, 2 * time.Second}, {func() { r.take() }, 2 * time.Second}, {func() { r.take() }, 0}} {
+			step.do()
+			pass(time.Second)
+			if got := r.lag(); got != step.want {
+				t.Errorf("step %d: %v, want %v", i, got, step.want)
+			}
+		}
+	})
 }
 
 // A webhook ends at its bound of bytes, and takes a notice that is larger than it all the same.
@@ -129,6 +146,46 @@ func TestBatchIsBoundedInBytes(t *testing.T) {
 			t.Fatalf("parts %+v, want one of %d notices", b.parts, want)
 		}
 	}
+}
+
+// No lane ends its pause after Stop, also when its timer fires in the same moment.
+func TestNothingUnparksAfterStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sender, err := webhook.NewSender(webhook.Options{Client: "default", Workers: 1, Timeout: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := New(Options{Batching: "single", Sender: sender})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := new(Receiver)
+		if err := d.Init(r, subscription.Definition{URL: "http://example.com/hook"}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, end := context.WithCancel(t.Context())
+		d.Start(ctx, nil) // without workers: what is let through stays in the queue
+		const lanes = 100
+		r.Mu.Lock()
+		r.limiter.limit = lanes
+		for i := range lanes {
+			l, _ := r.lane(strconv.Itoa(i))
+			l.append(&item{notice: &notice.Notice{}})
+			r.park(l, time.Duration(i/10)*time.Millisecond)
+		}
+		r.Mu.Unlock()
+		time.Sleep(5 * time.Millisecond) // ten are due now
+		end()
+		d.Stop()
+		let := d.QueueStats().Ready
+		if let < 50 || let > 60 {
+			t.Errorf("%d lanes were let through, want those of 5 ms, and those of the sixth or not", let)
+		}
+		pass(time.Hour)
+		if late := d.QueueStats().Ready - let; late != 0 || d.Out() != int64(let) {
+			t.Errorf("%d lanes were let through after Stop; %d are out", late, d.Out())
+		}
+	})
 }
 
 // A parked lane holds no worker, and backs off longer each time, within its bounds.

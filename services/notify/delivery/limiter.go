@@ -82,7 +82,7 @@ func (g *receiverLimiter) enqueue(l *lane) {
 
 // release lets as many lanes through as the limits permit.
 func (g *receiverLimiter) release() {
-	for !g.paused && g.out < g.limit && g.waiting.len() > 0 {
+	for !g.paused && g.out < g.limit && g.waiting.n > 0 {
 		if g.rate != nil {
 			if r := g.rate.Reserve(); r.Delay() > 0 {
 				wait := r.Delay()
@@ -157,28 +157,29 @@ func (b backoff) wait(tries int) time.Duration {
 	return wait/2 + rand.N(wait/2+1)
 }
 
-// laneQueue is a queue of lanes, first in, first out.
+// laneQueue is a queue of lanes, first in, first out. It links the lanes themselves: a lane is in
+// one queue at most, since it has one holder.
 type laneQueue struct {
-	lanes []*lane
-	head  int
+	first, last *lane
+	n           int
 }
 
-func (q *laneQueue) len() int { return len(q.lanes) - q.head }
-
-func (q *laneQueue) push(l *lane) { q.lanes = append(q.lanes, l) }
-
-func (q *laneQueue) peek() *lane { return q.lanes[q.head] }
+func (q *laneQueue) push(l *lane) {
+	if q.first == nil {
+		q.first = l
+	} else {
+		q.last.following = l
+	}
+	q.last = l
+	q.n++
+}
 
 func (q *laneQueue) pop() *lane {
-	l := q.lanes[q.head]
-	q.lanes[q.head] = nil
-	switch q.head++; {
-	case q.head == len(q.lanes):
-		*q = laneQueue{} // releases the memory of a burst
-	case q.head >= 1024 && q.head*2 >= len(q.lanes):
-		n := copy(q.lanes, q.lanes[q.head:])
-		clear(q.lanes[n:])
-		q.lanes, q.head = q.lanes[:n], 0
+	l := q.first
+	if q.first = l.following; q.first == nil {
+		q.last = nil
 	}
+	l.following = nil
+	q.n--
 	return l
 }

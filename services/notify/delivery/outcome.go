@@ -105,7 +105,7 @@ func (d *Deliverer) onOutcome(b *batch, o webhook.Outcome) {
 		// The definition is changed in another goroutine: that takes the lock of all subscriptions, and a
 		// log that is synced.
 		address := b.Target.URL().String()
-		d.owned.Go(func() { d.options.Disable(r.ID, address, "it answered 410 Gone") })
+		d.owned.Go(func() { d.disable(r.ID, address, "it answered 410 Gone") })
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"dyno/parts/refusal"
@@ -40,18 +41,14 @@ type Options struct {
 // Acceptor accepts notices.
 type Acceptor struct {
 	Options
-	stopped bool // guarded by Table.Mu
+	stopped atomic.Bool
 }
 
 // New returns an acceptor.
 func New(o Options) *Acceptor { return &Acceptor{Options: o} }
 
 // Stop refuses all later notices.
-func (a *Acceptor) Stop() {
-	a.Table.Mu.Lock()
-	defer a.Table.Mu.Unlock()
-	a.stopped = true
-}
+func (a *Acceptor) Stop() { a.stopped.Store(true) }
 
 // Receipt is the answer for one notice.
 type Receipt struct {
@@ -170,11 +167,11 @@ func (a *Acceptor) store(notices []*notice.Notice) (deliveries int, err error) {
 
 // admit reserves the deliveries that notices will owe, or refuses them.
 func (a *Acceptor) admit(notices []*notice.Notice, found *routing.Matches) (owed int, err error) {
-	a.Table.Mu.RLock()
-	defer a.Table.Mu.RUnlock()
-	if a.stopped {
+	if a.stopped.Load() {
 		return 0, refusal.New(http.StatusServiceUnavailable, "shutting down; send it to another instance or again later")
 	}
+	a.Table.Mu.RLock()
+	defer a.Table.Mu.RUnlock()
 	owed = a.Table.Match(notices, found)
 	pending := a.Deliverer.AddPending(owed)
 	switch lag := a.Deliverer.Lag(); {

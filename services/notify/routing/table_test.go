@@ -13,7 +13,7 @@ import (
 // newTestTable makes a table of subscriptions with these types, and of no logs.
 func newTestTable(t *testing.T, types ...[]string) (*Table, []*Subscription) {
 	t.Helper()
-	d, err := delivery.New(delivery.Options{QueueCapacity: 1, Batching: "single", Workers: 1})
+	d, err := delivery.New(delivery.Options{Batching: "single", Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

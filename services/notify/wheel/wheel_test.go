@@ -179,6 +179,31 @@ func TestFunctionsUseTheWheel(t *testing.T) {
 	})
 }
 
+// However many timers are due at a time, their functions take one goroutine, as those of
+// time.AfterFunc do not: what is due after a pause of the process takes no memory.
+func TestFunctionsRunOneByOne(t *testing.T) {
+	running(t, time.Millisecond, func(t *testing.T, w *Wheel) {
+		const volley = 1000
+		timers := make([]Timer, volley)
+		begun, ended := 0, 0 // a second goroutine is a race, too
+		for i := range timers {
+			timers[i].Init(func() {
+				if begun++; begun-ended != 1 {
+					t.Error("two functions at a time")
+				}
+				time.Sleep(time.Microsecond)
+				ended++
+			})
+			w.Start(&timers[i], time.Second)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if ended != volley {
+			t.Errorf("%d of %d fired", ended, volley)
+		}
+	})
+}
+
 func TestNothingFiresAfterRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := New(time.Millisecond)

@@ -16,6 +16,7 @@ import (
 //
 //	StartStop  starts a timer and stops it; "reset" reuses the runtime's timer, as the wheel does
 //	Start      starts the million, in random order; B/timer is the memory they hold afterwards
+//	Volley     lets the million fire together; stack-B/timer is what the process then has for stacks
 //	Fire       CPU time of the whole process per timer that is due within 10 ms, until it has run
 const crowd = 1_000_000
 
@@ -84,6 +85,51 @@ func BenchmarkStart(b *testing.B) {
 			b.StartTimer()
 		}
 		perTimer(b, float64(b.Elapsed().Nanoseconds()), "ns/timer")
+	})
+}
+
+func BenchmarkVolley(b *testing.B) {
+	volley := func(b *testing.B, prepare func(f func()) (start func(i int, d time.Duration))) {
+		for b.Loop() {
+			var mu sync.Mutex // of a receiver
+			left, all := crowd, make(chan struct{})
+			start := prepare(func() {
+				mu.Lock()
+				defer mu.Unlock()
+				if left--; left == 0 {
+					close(all)
+				}
+			})
+			at := time.Now().Add(5 * time.Second)
+			for i := range crowd {
+				start(i, time.Until(at))
+			}
+			<-all
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			b.ReportMetric(float64(m.StackSys)/crowd, "stack-B/timer")
+		}
+		b.ReportMetric(0, "ns/op") // mostly waiting
+	}
+	b.Run("wheel", func(b *testing.B) {
+		w := New(time.Millisecond)
+		ctx, end := context.WithCancel(b.Context())
+		var runs sync.WaitGroup
+		runs.Go(func() { w.Run(ctx) })
+		volley(b, func(f func()) func(int, time.Duration) {
+			timers := make([]Timer, crowd)
+			for i := range timers {
+				timers[i].Init(f)
+			}
+			return func(i int, d time.Duration) { w.Start(&timers[i], d) }
+		})
+		end()
+		runs.Wait()
+	})
+	b.Run("afterfunc", func(b *testing.B) {
+		volley(b, func(f func()) func(int, time.Duration) {
+			return func(_ int, d time.Duration) { time.AfterFunc(d, f) }
+		})
 	})
 }
 
