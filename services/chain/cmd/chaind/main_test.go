@@ -35,8 +35,8 @@ func TestScripts(t *testing.T) {
 			return quicktest.On(), nil
 		},
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("CHAIN", at("services/chain/archive/testdata"))
-			e.Setenv("STATETESTS", at("services/chain/statetest/testdata"))
+			e.Setenv("CHAIN", at("archive/testdata"))
+			e.Setenv("STATETESTS", at("statetest/testdata"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
