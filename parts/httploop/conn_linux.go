@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"dyno/parts/httploop/sockets"
 	"dyno/parts/httploop/wire"
 )
 
@@ -310,7 +309,7 @@ func (c *conn) flush() bool {
 // write returns the bytes that the socket did not accept.
 func (c *conn) write(b []byte) []byte {
 	for len(b) > 0 {
-		n, errno := sockets.Send(c.fd, b)
+		n, errno := send(c.fd, b)
 		switch errno {
 		case 0:
 			b = b[n:]

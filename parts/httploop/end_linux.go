@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"dyno/parts/httploop/sockets"
 )
 
 // phase is what a connection waits for; it determines the deadline.
@@ -47,7 +45,7 @@ func (c *conn) discard() {
 	}
 	scratch := c.loop.out[:maxOut]
 	for c.readable {
-		n, errno := sockets.Receive(c.fd, scratch)
+		n, errno := receive(c.fd, scratch)
 		switch {
 		case errno == unix.EINTR:
 			continue
@@ -99,7 +97,7 @@ func (c *conn) expire() {
 		return
 	case c.phase == writing:
 		c.loop.server.counts.refused.Add(1)
-	case sockets.Pending(c.fd): // bytes have arrived since the loop last looked
+	case pending(c.fd): // bytes have arrived since the loop last looked
 		c.readable = true
 		if c.read(); c.inFlight > 0 || c.current != nil || c.start < len(c.buf) {
 			c.settle()

@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"dyno/parts/httploop/sockets"
 	"dyno/parts/httploop/wire"
 	"dyno/parts/lameduck"
 )
@@ -118,7 +117,7 @@ func newLoop(s *Server, number int) (*loop, error) {
 	}
 	l := &loop{server: s, number: number, epoll: epoll, wakeFD: wake, events: make([]unix.EpollEvent, maxEvents)}
 	l.poll = func(uintptr) bool {
-		l.got = sockets.Poll(l.epoll, l.events)
+		l.got = poll(l.epoll, l.events)
 		return l.got > 0
 	}
 	l.look(time.Now())
@@ -231,7 +230,7 @@ func (l *loop) wake() {
 	l.mu.Lock() // the loop may have ended, and its descriptor belong to another file
 	defer l.mu.Unlock()
 	if !l.closed {
-		sockets.Signal(l.wakeFD)
+		signal(l.wakeFD)
 	}
 }
 

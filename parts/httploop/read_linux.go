@@ -5,7 +5,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"dyno/parts/httploop/sockets"
 	"dyno/parts/httploop/wire"
 )
 
@@ -40,7 +39,7 @@ func (c *conn) happened(events uint32) {
 func (c *conn) read() {
 	for c.readable && !c.ended && len(c.out) == 0 && c.takes() && c.room() {
 		free := c.buf[len(c.buf):cap(c.buf)]
-		n, errno := sockets.Receive(c.fd, free)
+		n, errno := receive(c.fd, free)
 		switch {
 		case errno == unix.EINTR:
 			continue
@@ -181,7 +180,7 @@ func (c *conn) goOn() {
 	if c.inFlight > 0 || len(c.out) > 0 || !c.incoming.Awaited() {
 		return
 	}
-	if n, _ := sockets.Send(c.fd, []byte(interim)); n < len(interim) {
+	if n, _ := send(c.fd, []byte(interim)); n < len(interim) {
 		c.abort()
 	}
 }

@@ -1,6 +1,6 @@
 //go:build race
 
-package sockets
+package httploop
 
 import (
 	"errors"
@@ -10,11 +10,11 @@ import (
 // With the race detector on, bytes go through package syscall, which reports that a write happened
 // before the read of its bytes; with raw system calls the detector would report false races.
 
-// Receive reads from a socket.
-func Receive(fd int, b []byte) (int, syscall.Errno) { return transferred(syscall.Read(fd, b)) }
+// receive reads from a socket.
+func receive(fd int, b []byte) (int, syscall.Errno) { return transferred(syscall.Read(fd, b)) }
 
-// Send writes to a socket.
-func Send(fd int, b []byte) (int, syscall.Errno) { return transferred(syscall.Write(fd, b)) }
+// send writes to a socket.
+func send(fd int, b []byte) (int, syscall.Errno) { return transferred(syscall.Write(fd, b)) }
 
 func transferred(n int, err error) (int, syscall.Errno) {
 	var errno syscall.Errno
