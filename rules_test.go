@@ -237,7 +237,7 @@ func TestRulesCatch(t *testing.T) {
 		{"lab/capacity", "lab/compare", false},
 		{"lab/load/http1", "lab/load", true},
 		{"services/notify", "lab/load", false},
-		{"bench/peers/queues", "lab/load/windows", true},
+		{"bench/claims/queues", "lab/load/windows", true},
 		{"bench/peers/raw", "bench/peers/callers", true},
 		{"bench/bots", "services/arena/wire", true},
 		{"services/notify", "bench/peers/callers", false},

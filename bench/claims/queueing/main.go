@@ -1,7 +1,7 @@
 // Command queueing compares the queues of a recorded sweep with the steady state of a bounded queue
 // in front of c servers (M/M/c/N: Poisson arrivals, exponential service times, first come first
 // served, arrivals to a full queue dropped). The service must report the gauges queue_room,
-// queue_servers and queue_service_per_s, as bench/peers/queues does. Formulas:
+// queue_servers and queue_service_per_s, as bench/claims/queues does. Formulas:
 // L. Kleinrock, Queueing Systems, volume 1, 1975, section 3.6 and following.
 //
 // It is not for measuring a queue: dyno run scenarios/notify-queues.yaml does. It starts no

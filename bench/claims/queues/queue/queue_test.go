@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/bench/peers/queues/queue"
-	"dyno/bench/peers/queues/queue/queuetest"
+	"dyno/bench/claims/queues/queue"
+	"dyno/bench/claims/queues/queue/queuetest"
 
 	"go.uber.org/goleak"
 )

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"dyno/bench/peers/queues/queue"
+	"dyno/bench/claims/queues/queue"
 	"dyno/lab/load/windows"
 	"dyno/lab/record"
 

@@ -146,7 +146,7 @@ func TestFlags(t *testing.T) {
 	} {
 		var c claims
 		s := c.service()
-		set := pflag.NewFlagSet("claims", pflag.ContinueOnError)
+		set := pflag.NewFlagSet("orders", pflag.ContinueOnError)
 		s.Flags(set)
 		if err := set.Parse(strings.Fields(flag)); err != nil {
 			t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"dyno/bench/peers/queues/queue"
+	"dyno/bench/claims/queues/queue"
 
 	"pgregory.net/rapid"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"dyno/bench/peers/queues/queue"
+	"dyno/bench/claims/queues/queue"
 	"dyno/lab/load"
 	"dyno/lab/load/windows"
 	"dyno/lab/record"

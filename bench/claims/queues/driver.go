@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"dyno/agent/monotonic"
-	"dyno/bench/peers/queues/queue"
+	"dyno/bench/claims/queues/queue"
 	"dyno/lab/load"
 	"dyno/lab/record"
 )

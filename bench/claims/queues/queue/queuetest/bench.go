@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"dyno/bench/peers/queues/queue"
+	"dyno/bench/claims/queues/queue"
 )
 
 // Bench measures the transfer from 1 to 64 producers to one worker that takes up to 64 values per

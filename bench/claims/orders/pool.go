@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"sync"
 
-	"dyno/bench/peers/queues/queue"
+	"dyno/bench/claims/queues/queue"
 	"dyno/services/orders/order"
 	"dyno/services/orders/web"
 )
@@ -19,7 +19,7 @@ type pool struct {
 	workers sync.WaitGroup
 }
 
-// newPool starts workers behind a queue, named as in peers/queues/queue.
+// newPool starts workers behind a queue, named as in bench/claims/queues/queue.
 func newPool(name string, workers, room int) (*pool, error) {
 	q, err := queue.New[*job](name, queue.Config{Capacity: room, Workers: workers})
 	if err != nil {

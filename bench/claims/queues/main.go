@@ -26,7 +26,7 @@ import (
 	"syscall"
 	"time"
 
-	"dyno/bench/peers/queues/queue"
+	"dyno/bench/claims/queues/queue"
 	"dyno/lab/load"
 	"dyno/lab/load/windows"
 	"dyno/lab/workload"
