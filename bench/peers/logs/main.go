@@ -1,16 +1,19 @@
-// Command logs lets writers append records of 256 bytes to a log in its own process, each on the
-// disk before the append returns, and prints them as the windows of a job: parts/wal beside
-// tidwall/wal and pebble.
+// Command logs lets writers append records of 256 bytes to a log, each on the disk before the
+// append returns, and prints them as the windows of a job. The logs wal, tidwall and pebble are in
+// its own process; redis-server and NATS JetStream are servers of their own, which it starts, over
+// loopback.
 //
 //	logs --log wal --writers 64 --data DIR
+//	logs --log redis --writers 8 --batch 64 --data DIR     pipelines
+//	logs --log nats --writers 8 --batch 64 --data DIR      atomic batches
+//	logs --log nats --outstanding 512 --data DIR           one publisher, which awaits no single record
 //
-// It is not for reading logs, nor for logs behind a network (see peers/redis, peers/nats). The
-// writers have ended when it ends.
+// It is not for reading logs, nor for Redis and JetStream as they come, which sync every second and
+// every two minutes. The writers and the server have ended when it ends.
 package main
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,134 +21,70 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"dyno/bench/peers/callers"
-	"dyno/parts/wal"
-	"dyno/parts/wal/segment"
-
-	"github.com/cockroachdb/pebble/v2"
-	tidwall "github.com/tidwall/wal"
+	"dyno/parts/progress"
 )
 
-func main() {
-	name := flag.String("log", "wal", "`name` of the log: "+strings.Join(names(), ", "))
-	writers := flag.Int("writers", 64, "writers, each with one record after the other")
-	dir := flag.String("data", "", "`folder` of the log, on the disk in question")
-	flag.Parse()
-	callers.Main("logs", func(ctx context.Context) error {
-		open, ok := logs[*name]
-		if !ok || *dir == "" {
-			return fmt.Errorf("--log %q --data %q: there are the logs %s, and each needs a folder", *name, *dir, strings.Join(names(), ", "))
-		}
-		l, err := open(*dir)
-		if err != nil {
-			return err
-		}
-		record := callers.Records(1)[0]
-		err = callers.Run(ctx, os.Stdout, *writers, 1, func(int) (func() error, error) {
-			return func() error { return l.write(record) }, nil
-		})
-		return errors.Join(err, l.close())
-	})
+// options of one run.
+type options struct {
+	writers     int
+	batch       int // records in an append
+	outstanding int // 0: each writer waits for its acknowledgement
+	dir         string
 }
 
 // opened is a log that is ready for writers.
 type opened struct {
-	write func(record []byte) error // returns when the record is durable
-	close func() error
+	writer func() (write func() error, err error) // returns what one writer appends a batch with
+	// stream appends with that many records outstanding until ctx ends; nil if the log cannot.
+	stream func(ctx context.Context, w *progress.Writer, outstanding int) error
+	close  func() error
 }
 
-var logs = map[string]func(dir string) (opened, error){
-	"wal":           segmentLog(wal.Group), // one fsync for all that wait
-	"wal-each":      segmentLog(wal.PerAppend),
-	"tidwall":       openTidwall,
-	"tidwall-group": openTidwallGroup,
-	"pebble":        openPebble,
+var logs = map[string]func(context.Context, options) (opened, error){
+	"wal":           local(openWAL),
+	"tidwall":       local(openTidwall),
+	"tidwall-group": local(openTidwallGroup),
+	"pebble":        local(openPebble),
+	"redis":         openRedis,
+	"nats":          openNATS,
 }
 
-func names() []string { return slices.Sorted(maps.Keys(logs)) }
-
-func segmentLog(commit wal.Commit) func(string) (opened, error) {
-	return func(dir string) (opened, error) {
-		b, err := segment.Open(dir, segment.Options{})
+func main() {
+	names := strings.Join(slices.Sorted(maps.Keys(logs)), ", ")
+	var o options
+	name := flag.String("log", "wal", "`name` of the log: "+names)
+	flag.IntVar(&o.writers, "writers", 64, "writers, each with one append after the other; of a server each has a connection")
+	flag.IntVar(&o.batch, "batch", 1, "records in an append")
+	flag.IntVar(&o.outstanding, "outstanding", 0, "records that one publisher has sent and that are not acknowledged (nats); 0: writers")
+	flag.StringVar(&o.dir, "data", "", "`folder` of the log, on the disk in question")
+	serve := flag.Bool("serve", false, "be the server of NATS, and print its URL")
+	flag.Parse()
+	callers.Main("logs", func(ctx context.Context) error {
+		open, known := logs[*name]
+		switch {
+		case !known || o.dir == "":
+			return fmt.Errorf("--log %q --data %q: there are the logs %s, and each needs a folder", *name, o.dir, names)
+		case *serve:
+			return serveStream(ctx, o.dir, os.Stdout)
+		}
+		l, err := open(ctx, o)
 		if err != nil {
-			return opened{}, err
+			return err
 		}
-		return logOver(b, commit), nil
+		return errors.Join(o.run(ctx, *name, l), l.close())
+	})
+}
+
+func (o options) run(ctx context.Context, name string, l opened) error {
+	switch {
+	case o.outstanding == 0:
+		return callers.Run(ctx, os.Stdout, o.writers, o.batch, func(int) (func() error, error) { return l.writer() })
+	case l.stream == nil:
+		return fmt.Errorf("--outstanding %d: each append to %s waits for its acknowledgement", o.outstanding, name)
 	}
+	w := progress.New(os.Stdout)
+	err := l.stream(ctx, w, o.outstanding)
+	return errors.Join(err, w.Close(err))
 }
-
-func logOver(b wal.Backend, commit wal.Commit) opened {
-	l := wal.New(b, wal.Options{Commit: commit})
-	return opened{func(record []byte) error { _, err := l.Append([][]byte{record}, nil); return err }, l.Close}
-}
-
-// openTidwall is tidwall/wal as its users use it: its Write syncs, and the caller holds a lock
-// meanwhile.
-func openTidwall(dir string) (opened, error) {
-	l, err := tidwall.Open(dir, nil)
-	if err != nil {
-		return opened{}, err
-	}
-	var mu sync.Mutex
-	next := uint64(0)
-	return opened{func(record []byte) error {
-		mu.Lock()
-		defer mu.Unlock()
-		next++
-		return l.Write(next, record)
-	}, l.Close}, nil
-}
-
-// openTidwallGroup gives tidwall/wal the group commit that it lacks: parts/wal over it.
-func openTidwallGroup(dir string) (opened, error) {
-	l, err := tidwall.Open(dir, nil)
-	if err != nil {
-		return opened{}, err
-	}
-	return logOver(&tidwallBackend{l: l, next: 1}, wal.Group), nil
-}
-
-// tidwallBackend is as much of a wal.Backend as appending takes.
-type tidwallBackend struct {
-	wal.Backend
-	l     *tidwall.Log
-	batch tidwall.Batch
-	next  uint64
-}
-
-func (b *tidwallBackend) Write(batches [][][]byte) error {
-	b.batch.Clear()
-	for _, batch := range batches {
-		for _, record := range batch {
-			b.batch.Write(b.next, record)
-			b.next++
-		}
-	}
-	return b.l.WriteBatch(&b.batch) // it syncs
-}
-
-func (b *tidwallBackend) Sync() error              { return nil }
-func (b *tidwallBackend) Bounds() (uint64, uint64) { return 1, b.next }
-func (b *tidwallBackend) Close() error             { return b.l.Close() }
-
-// openPebble opens pebble as its users use it: pebble itself groups concurrent commits.
-func openPebble(dir string) (opened, error) {
-	db, err := pebble.Open(dir, &pebble.Options{Logger: quiet{}, FormatMajorVersion: pebble.FormatNewest})
-	if err != nil {
-		return opened{}, err
-	}
-	var next atomic.Uint64
-	return opened{func(record []byte) error {
-		return db.Set(binary.BigEndian.AppendUint64(nil, next.Add(1)), record, pebble.Sync)
-	}, db.Close}, nil
-}
-
-// quiet drops pebble's log, except the message that ends the process.
-type quiet struct{}
-
-func (quiet) Infof(string, ...any)              {}
-func (quiet) Errorf(string, ...any)             {}
-func (quiet) Fatalf(format string, args ...any) { pebble.DefaultLogger.Fatalf(format, args...) }

@@ -1,22 +1,10 @@
-// Command redis starts redis-server with appendfsync always, lets writers append records of 256
-// bytes to a stream, each over a connection of its own, and prints the appends as the windows of a
-// job. The server syncs its append-only file once for all that it read in one turn, before it
-// answers.
-//
-//	redis --writers 64 --batch 1 --data DIR
-//
-// It is not for Redis as it comes, which may lose a second of records. It starts one process, which
-// has ended when it ends.
 package main
 
 import (
 	"bufio"
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -24,28 +12,24 @@ import (
 	"dyno/bench/peers/callers"
 )
 
-func main() {
-	writers := flag.Int("writers", 64, "connections, each with one append after the other")
-	batch := flag.Int("batch", 1, "records in an append, sent as a pipeline")
-	dir := flag.String("data", "", "`folder` of the append-only file, on the disk in question")
-	flag.Parse()
-	callers.Main("redis", func(ctx context.Context) error {
-		address, stop, err := start(*dir)
-		if err != nil {
-			return err
-		}
-		defer stop()
-		if err := await(ctx, address); err != nil {
-			return err
-		}
-		return callers.Run(ctx, os.Stdout, *writers, *batch, func(int) (func() error, error) { return appender(address, *batch) })
-	})
+// openRedis starts redis-server with appendfsync always. It syncs its append-only file once for all
+// that it read in one turn, before it answers.
+func openRedis(ctx context.Context, o options) (opened, error) {
+	address, stop, err := startRedis(o.dir)
+	if err != nil {
+		return opened{}, err
+	}
+	if err := await(ctx, address); err != nil {
+		stop()
+		return opened{}, err
+	}
+	return opened{
+		writer: func() (func() error, error) { return appender(address, o.batch) },
+		close:  func() error { stop(); return nil },
+	}, nil
 }
 
-func start(dir string) (address string, stop func(), err error) {
-	if dir == "" {
-		return "", nil, errors.New("--data is missing: the folder of the append-only file")
-	}
+func startRedis(dir string) (address string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // a free port; another process may take it before the server does
 	if err != nil {
 		return "", nil, err

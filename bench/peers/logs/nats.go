@@ -1,23 +1,11 @@
-// Command nats starts a NATS server with JetStream and sync_interval: always, as a process of its
-// own, lets writers publish records of 256 bytes to a stream, and prints the acknowledged ones as
-// the windows of a job.
-//
-//	nats --writers 64 --data DIR                one record after the other on each connection
-//	nats --writers 8 --batch 64 --data DIR      atomic batches
-//	nats --outstanding 512 --data DIR          one publisher that waits for no single acknowledgement
-//
-// It is not for JetStream as it comes, which syncs every two minutes. The server has ended when it
-// ends.
 package main
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"time"
 
@@ -30,35 +18,23 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-func main() {
-	writers := flag.Int("writers", 64, "connections, each with one append after the other")
-	batch := flag.Int("batch", 1, "records in an append; several are an atomic batch")
-	outstanding := flag.Int("outstanding", 0, "records that one publisher has sent and that are not acknowledged; 0: writers")
-	dir := flag.String("data", "", "`folder` of the stream, on the disk in question")
-	serve := flag.Bool("serve", false, "be the server, and print its URL")
-	flag.Parse()
-	callers.Main("nats", func(ctx context.Context) error {
-		if *dir == "" {
-			return errors.New("--data is missing: the folder of the stream")
-		}
-		if *serve {
-			return serveStream(ctx, *dir, os.Stdout)
-		}
-		url, stop, err := callers.Self("--serve", "--data", *dir)
-		if err != nil {
-			return err
-		}
-		defer stop()
-		if err := makeStream(ctx, url); err != nil {
-			return err
-		}
-		if *outstanding > 0 {
-			w := progress.New(os.Stdout)
-			err := publishAsync(ctx, w, url, *outstanding)
-			return errors.Join(err, w.Close(err))
-		}
-		return callers.Run(ctx, os.Stdout, *writers, *batch, func(int) (func() error, error) { return publisher(ctx, url, *batch) })
-	})
+// openNATS starts a NATS server with JetStream and sync_interval: always, as a process of its own.
+func openNATS(ctx context.Context, o options) (opened, error) {
+	url, stop, err := callers.Self("--serve", "--data", o.dir)
+	if err != nil {
+		return opened{}, err
+	}
+	if err := makeStream(ctx, url); err != nil {
+		stop()
+		return opened{}, err
+	}
+	return opened{
+		writer: func() (func() error, error) { return publisher(ctx, url, o.batch) },
+		stream: func(ctx context.Context, w *progress.Writer, outstanding int) error {
+			return publishAsync(ctx, w, url, outstanding)
+		},
+		close: func() error { stop(); return nil },
+	}, nil
 }
 
 const subject = "records"
