@@ -73,8 +73,8 @@ scenarios: ## the scenarios of docs/reference/notifyd-scenarios.md and ordersd-s
 calibrate: ## how often a diagnosis is right, on servers of known cause, five times each (40 minutes)
 	go run ./bench/calibrate --repeats 5
 
-figures: ## how old each table of figures is, in commits of what it measured
-	go test . -run TestFigures -ages -count=1 -v
+figures: ## how old each table of figures is, in commits of what it measured, and the claims that are open
+	go test . -run 'TestFigures|TestClaims' -ages -count=1 -v
 
 # Those of scenarios/peers/chain.yaml, as they are published: no go.mod of ours requires them, because the one build list of the
 # workspace would get their versions of what services use, and CI would compile them. Colyseus comes from npm.

@@ -6,7 +6,7 @@
 //	logs --log wal --writers 64 --data DIR
 //	logs --log redis --writers 8 --batch 64 --data DIR     pipelines
 //	logs --log nats --writers 8 --batch 64 --data DIR      atomic batches
-//	logs --log nats --outstanding 512 --data DIR           one publisher, which awaits no single record
+//	logs --log nats --outstanding 512 --data DIR           one publisher, many outstanding
 //
 // It is not for reading logs, nor for Redis and JetStream as they come, which sync every second and
 // every two minutes. The writers and the server have ended when it ends.

@@ -1,0 +1,345 @@
+package dyno
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// What the source of each service claims is docs/results/claims.yaml. A page has the table of a
+// service between two marks, which TestFigures writes and holds as it does tables of figures:
+//
+//	<!-- claims: SERVICE -->
+//	<!-- end -->
+//
+// Verdicts are computed, and no row can have one of its own.
+var claimsMark = regexp.MustCompile(`(?ms)^<!-- claims: (\S+) -->\n(.*?)^<!-- end -->$`)
+
+// claim is a row. It has exactly one of Figure, Command, Test, RefutedBy, Open and Untestable.
+type claim struct {
+	Number  int
+	Claim   string // with the figure that the source gives
+	Kind    string // ratio, absolute or function
+	Claimed string // a number; ">1" or "<1" is a ratio that the source does not give
+
+	Figure     *figure
+	Command    string   // would measure it
+	Steps      []string // of the command's scenario: those to look at
+	Test       string   // FOLDER.TestName, which shows it
+	RefutedBy  string   `yaml:"refuted_by"` // FOLDER.TestName, which shows the contrary
+	Open       string   // why no command of today measures it
+	Untestable string   // why it cannot be tested here
+	Note       string
+}
+
+// figure is where a stored result has what was measured. With a base, it is the step's value over
+// that of the base.
+type figure struct{ File, Step, Base, Metric string }
+
+// readClaims reads the rows of each service.
+func readClaims(t *testing.T) map[string][]claim {
+	t.Helper()
+	var all map[string][]claim
+	d := yaml.NewDecoder(strings.NewReader(read(t, "docs/results/claims.yaml")))
+	d.KnownFields(true)
+	if err := d.Decode(&all); err != nil {
+		t.Fatalf("docs/results/claims.yaml: %v", err)
+	}
+	return all
+}
+
+func TestClaims(t *testing.T) {
+	tests := testNames(t)
+	for service, rows := range readClaims(t) {
+		for i, c := range rows {
+			if err := errors.Join(c.check(i+1), c.checkNames(tests)); err != nil {
+				t.Errorf("docs/results/claims.yaml: %s %d: %v", service, c.Number, err)
+			}
+		}
+	}
+}
+
+func (c claim) check(number int) error {
+	ways := 0
+	for _, there := range []bool{c.Figure != nil, c.Command != "", c.Test != "", c.RefutedBy != "", c.Open != "", c.Untestable != ""} {
+		if there {
+			ways++
+		}
+	}
+	switch {
+	case c.Number != number:
+		return fmt.Errorf("its number should be %d: rows are in order, and none is left out", number)
+	case c.Claim == "" || !slices.Contains([]string{"ratio", "absolute", "function"}, c.Kind):
+		return fmt.Errorf("it needs a claim, and the kind ratio, absolute or function")
+	case ways != 1:
+		return fmt.Errorf("it has %d of figure, command, test, refuted_by, open and untestable; give one", ways)
+	case (c.Test != "" || c.RefutedBy != "") && c.Kind != "function":
+		return fmt.Errorf("a test shows a function, not a figure of the kind %s", c.Kind)
+	case len(c.Steps) > 0 && c.Command == "":
+		return fmt.Errorf("its steps are of no command")
+	}
+	return nil
+}
+
+var (
+	commandPath = regexp.MustCompile(`(?:\./|\bscenarios/)[\w./-]+`)
+	benchmarks  = regexp.MustCompile(`-bench '?([^' ]+)'? .*?(\./[\w/-]+)`)
+)
+
+// checkNames finds each test, file, folder, step and benchmark that the row names.
+func (c claim) checkNames(tests map[string]bool) (err error) {
+	for _, name := range []string{c.Test, c.RefutedBy} {
+		if name != "" && !tests[name] {
+			err = errors.Join(err, fmt.Errorf("there is no test %s", name))
+		}
+	}
+	var scenario []byte
+	for _, named := range commandPath.FindAllString(c.Command, -1) {
+		_, missing := os.Stat(named)
+		err = errors.Join(err, missing)
+		if filepath.Ext(named) == ".yaml" {
+			scenario, _ = os.ReadFile(named)
+		}
+	}
+	for _, step := range c.Steps {
+		if !regexp.MustCompile(`\bname: ` + regexp.QuoteMeta(step) + `(,|\s)`).Match(scenario) {
+			err = errors.Join(err, fmt.Errorf("the scenario of %q has no step %s", c.Command, step))
+		}
+	}
+	if m := benchmarks.FindStringSubmatch(c.Command); m != nil {
+		files, _ := filepath.Glob(filepath.Join(m[2], "*_test.go"))
+		for pattern := range strings.SplitSeq(m[1], "|") {
+			there := slices.ContainsFunc(files, func(file string) bool {
+				text, _ := os.ReadFile(file)
+				return bytes.Contains(text, []byte("func Benchmark"+pattern))
+			})
+			if !there {
+				err = errors.Join(err, fmt.Errorf("%s has no benchmark %s", m[2], pattern))
+			}
+		}
+	}
+	return err
+}
+
+var testFunc = regexp.MustCompile(`(?m)^func (Test\w*)\(t \*testing\.T\)`)
+
+// testNames has FOLDER.TestName of every test of the repository.
+func testNames(t *testing.T) map[string]bool {
+	names := map[string]bool{}
+	for _, file := range goFiles(t) {
+		if !strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, m := range testFunc.FindAllStringSubmatch(read(t, file), -1) {
+			names[filepath.Base(filepath.Dir(file))+"."+m[1]] = true
+		}
+	}
+	return names
+}
+
+// claimsTable returns the table of a service's claims, and marks the results that it shows as used.
+func claimsTable(rows []claim, used map[string]bool) (string, error) {
+	if len(rows) == 0 {
+		return "", fmt.Errorf("docs/results/claims.yaml has no claims of it")
+	}
+	var out strings.Builder
+	out.WriteString("| | claim | claimed | tested by | measured | verdict |\n| --- | --- | --- | --- | --- | --- |\n")
+	for _, c := range rows {
+		by, measured, judged, err := c.judge()
+		if err != nil {
+			return "", fmt.Errorf("%d: %w", c.Number, err)
+		}
+		if c.Figure != nil {
+			used[c.Figure.File] = true
+		}
+		if c.Note != "" {
+			judged += "; " + c.Note
+		}
+		claimed := c.Claimed
+		if claimed == "" {
+			claimed = "-"
+		}
+		fmt.Fprintf(&out, "| %d | %s | %s | %s | %s | %s |\n", c.Number, c.Claim, claimed, strings.ReplaceAll(by, "|", `\|`), measured, judged)
+	}
+	return out.String(), nil
+}
+
+// judge says how a claim is tested, what was measured, and its verdict.
+func (c claim) judge() (by, measured, judged string, err error) {
+	switch f := c.Figure; {
+	case c.Test != "":
+		return "`" + c.Test + "`", "-", "holds (function)", nil
+	case c.RefutedBy != "":
+		return "`" + c.RefutedBy + "`", "-", "does not hold (function)", nil
+	case c.Untestable != "":
+		return "-", "-", "not testable here: " + c.Untestable, nil
+	case c.Open != "":
+		return "-", "-", "open: " + c.Open, nil
+	case c.Command != "":
+		by = "`" + c.Command + "`"
+		for _, step := range c.Steps {
+			by += " `" + step + "`"
+		}
+		return by, "-", "open", nil
+	default:
+		by = fmt.Sprintf("`%s`: %s of `%s`", f.File, f.Metric, f.Step)
+		if f.Base != "" {
+			by += " over `" + f.Base + "`"
+		}
+		v, err := f.read()
+		if err != nil {
+			return "", "", "", err
+		}
+		if v.lo == v.hi {
+			return by, digits(v.at), "not decided: no interval", nil
+		}
+		judged, err = verdict(c.Kind, c.Claimed, v.lo, v.hi)
+		return by, fmt.Sprintf("%s [%s, %s]", digits(v.at), digits(v.lo), digits(v.hi)), judged, err
+	}
+}
+
+// measure is a value between the ends of its interval, which are the value itself without one.
+type measure struct{ at, lo, hi float64 }
+
+// read returns the figure of the stored result. The interval of a quotient of two figures is as
+// wide as both allow.
+func (f figure) read() (measure, error) {
+	r, err := stored(f.File)
+	if err != nil {
+		return measure{}, err
+	}
+	v, err := f.of(r, f.Step)
+	if err != nil || f.Base == "" {
+		return v, err
+	}
+	base, err := f.of(r, f.Base)
+	return measure{v.at / base.at, v.lo / base.hi, v.hi / base.lo}, err
+}
+
+// of returns the metric of a step. A ratio to the baseline is 1 for the baseline.
+func (f figure) of(r result, step string) (measure, error) {
+	i := slices.IndexFunc(r.Steps, func(s map[string]any) bool { return s["name"] == step })
+	if i < 0 {
+		return measure{}, fmt.Errorf("docs/results/%s.json has no step %q", f.File, step)
+	}
+	s := r.Steps[i]
+	if i == 0 && strings.HasSuffix(f.Metric, "ratio_to_baseline") {
+		return measure{1, 1, 1}, nil
+	}
+	at, ok := s[f.Metric].(float64)
+	if !ok || at <= 0 {
+		return measure{}, fmt.Errorf("docs/results/%s.json: step %q has no figure %q", f.File, step, f.Metric)
+	}
+	if of, ok := s[columns[f.Metric].interval].([]any); ok && len(of) == 2 {
+		lo, _ := of[0].(float64)
+		hi, _ := of[1].(float64)
+		return measure{at, lo, hi}, nil
+	}
+	return measure{at, at, at}, nil
+}
+
+// verdict judges a claim by the interval of what was measured. A ratio whose interval contains 1 is
+// not decided, also where it contains the claimed value: it does not even show a difference. It may
+// show that there is less of one than claimed. Otherwise larger and smaller are beside what is
+// claimed: of ratios the effect, of others the value.
+func verdict(kind, claimed string, lo, hi float64) (string, error) {
+	direction := claimed == ">1" || claimed == "<1"
+	value, err := strconv.ParseFloat(strings.Trim(claimed, "<>"), 64)
+	switch {
+	case err != nil || value <= 0 || strings.ContainsAny(claimed, "<>") && (kind != "ratio" || !direction):
+		return "", fmt.Errorf("claimed is %q; beside a figure it is a number above 0, or >1 or <1 for a ratio", claimed)
+	case kind == "ratio" && value == 1 && !direction:
+		return "", fmt.Errorf("no interval can show the ratio 1; claimed is another one, or a direction: >1 or <1")
+	case kind == "function" || lo <= 0 || lo > hi:
+		return "", fmt.Errorf("an interval [%g, %g] cannot judge a claim of the kind %s", lo, hi, kind)
+	}
+	if kind == "ratio" && (claimed == "<1" || value < 1) { // less is the effect
+		lo, hi, value = 1/hi, 1/lo, 1/value
+	}
+	switch {
+	case kind == "ratio" && lo <= 1 && 1 <= hi && hi < value:
+		return "not decided; smaller than claimed", nil
+	case kind == "ratio" && lo <= 1 && 1 <= hi:
+		return "not decided", nil
+	case kind == "ratio" && hi < 1:
+		return "does not hold", nil
+	case direction || lo <= value && value <= hi:
+		return "holds", nil
+	case lo > value:
+		return "larger", nil
+	}
+	return "smaller", nil
+}
+
+func TestVerdict(t *testing.T) {
+	for _, tt := range []struct {
+		kind, claimed string
+		lo, hi        float64
+		want          string // empty: an error
+	}{
+		{"ratio", "2", 1.5, 2.5, "holds"},
+		{"ratio", "2", 2.1, 2.5, "larger"},
+		{"ratio", "2", 1.1, 1.9, "smaller"},
+		{"ratio", "2", 0.9, 1.2, "not decided; smaller than claimed"},
+		{"ratio", "2", 0.9, 2.2, "not decided"},
+		{"ratio", "2", 0.5, 0.9, "does not hold"},
+		{"ratio", "0.5", 0.4, 0.6, "holds"},
+		{"ratio", "0.5", 0.2, 0.4, "larger"},
+		{"ratio", "0.5", 0.6, 0.9, "smaller"},
+		{"ratio", "0.5", 0.8, 1.1, "not decided; smaller than claimed"},
+		{"ratio", "0.5", 0.4, 1.1, "not decided"},
+		{"ratio", "0.5", 1.1, 1.2, "does not hold"},
+		{"ratio", ">1", 1.1, 1.2, "holds"},
+		{"ratio", ">1", 0.9, 1.2, "not decided"},
+		{"ratio", "<1", 1.1, 1.2, "does not hold"},
+		{"ratio", "<1", 0.8, 0.9, "holds"},
+		{"absolute", "100", 90, 110, "holds"},
+		{"absolute", "100", 101, 110, "larger"},
+		{"absolute", "100", 0.5, 99, "smaller"},
+		{"ratio", "1", 0.9, 1.1, ""},
+		{"ratio", "", 0.9, 1.1, ""},
+		{"ratio", ">2", 0.9, 1.1, ""},
+		{"absolute", ">1", 0.9, 1.1, ""},
+		{"function", "2", 0.9, 1.1, ""},
+		{"ratio", "2", 0, 1.1, ""},
+	} {
+		got, err := verdict(tt.kind, tt.claimed, tt.lo, tt.hi)
+		if got != tt.want || (err != nil) != (tt.want == "") {
+			t.Errorf("%s %s, measured [%g, %g]: %q, %v; want %q", tt.kind, tt.claimed, tt.lo, tt.hi, got, err, tt.want)
+		}
+	}
+}
+
+// What a row names and does not exist is named by the error.
+func TestClaimsThatNameNothing(t *testing.T) {
+	for want, c := range map[string]claim{
+		"docs/results/none.json":            {Figure: &figure{"none", "tuned", "", "work_per_s"}},
+		`no step "none"`:                    {Figure: &figure{"decide-chain", "none", "", "work_per_s"}},
+		`no figure "none"`:                  {Figure: &figure{"decide-chain", "tuned", "", "none"}},
+		"scenarios/none.yaml":               {Command: "dyno run scenarios/none.yaml"},
+		"has no step none":                  {Command: "dyno run scenarios/chain.yaml", Steps: []string{"none"}},
+		"has no benchmark None":             {Command: "go test -run '^$' -bench 'Beat|None' ./bench/claims/heartbeat"},
+		"no test dyno.TestNone":             {Test: "dyno.TestNone"},
+		"its number should be 1":            {},
+		"it has 2 of figure, command, test": {Number: 1, Claim: "c", Kind: "ratio", Test: "dyno.TestClaims", Open: "o"},
+		"a test shows a function":           {Number: 1, Claim: "c", Kind: "ratio", Test: "dyno.TestClaims"},
+	} {
+		err := error(nil)
+		if c.Figure != nil {
+			_, _, _, err = c.judge()
+		}
+		err = errors.Join(err, c.checkNames(map[string]bool{"dyno.TestClaims": true}), c.check(1))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v; want %q", c, err, want)
+		}
+	}
+}
