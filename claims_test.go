@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -59,10 +60,14 @@ func readClaims(t *testing.T) map[string][]claim {
 
 func TestClaims(t *testing.T) {
 	tests := testNames(t)
-	for service, rows := range readClaims(t) {
-		for i, c := range rows {
+	all := readClaims(t)
+	for _, service := range slices.Sorted(maps.Keys(all)) {
+		for i, c := range all[service] {
 			if err := errors.Join(c.check(i+1), c.checkNames(tests)); err != nil {
 				t.Errorf("docs/results/claims.yaml: %s %d: %v", service, c.Number, err)
+			}
+			if *ages && c.Command+c.Open != "" {
+				fmt.Printf("open: %s %d  %s%s\n", service, c.Number, c.Command, c.Open)
 			}
 		}
 	}
