@@ -16,14 +16,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// What the source of each service claims is docs/results/claims.yaml. A page has the table of a
-// service between two marks, which TestFigures writes and holds as it does tables of figures:
+// What the source of each service claims is docs/results/claims.yaml. TestFigures writes and holds
+// the table of a service as it does those of figures, between the marks
 //
-//	<!-- claims: SERVICE -->
+//	<!-- figures: claims SERVICE -->
 //	<!-- end -->
 //
 // Verdicts are computed, and no row can have one of its own.
-var claimsMark = regexp.MustCompile(`(?ms)^<!-- claims: (\S+) -->\n(.*?)^<!-- end -->$`)
 
 // claim is a row. It has exactly one of Figure, Command, Test, RefutedBy, Open and Untestable.
 type claim struct {
@@ -47,20 +46,22 @@ type claim struct {
 type figure struct{ File, Step, Base, Metric string }
 
 // readClaims reads the rows of each service.
-func readClaims(t *testing.T) map[string][]claim {
-	t.Helper()
-	var all map[string][]claim
-	d := yaml.NewDecoder(strings.NewReader(read(t, "docs/results/claims.yaml")))
-	d.KnownFields(true)
-	if err := d.Decode(&all); err != nil {
-		t.Fatalf("docs/results/claims.yaml: %v", err)
+func readClaims() (all map[string][]claim, err error) {
+	text, err := os.ReadFile("docs/results/claims.yaml")
+	if err != nil {
+		return nil, err
 	}
-	return all
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	return all, d.Decode(&all)
 }
 
 func TestClaims(t *testing.T) {
 	tests := testNames(t)
-	all := readClaims(t)
+	all, err := readClaims()
+	if err != nil {
+		t.Fatalf("docs/results/claims.yaml: %v", err)
+	}
 	for _, service := range slices.Sorted(maps.Keys(all)) {
 		for i, c := range all[service] {
 			if err := errors.Join(c.check(i+1), c.checkNames(tests)); err != nil {
@@ -151,20 +152,22 @@ func testNames(t *testing.T) map[string]bool {
 	return names
 }
 
-// claimsTable returns the table of a service's claims, and marks the results that it shows as used.
-func claimsTable(rows []claim, used map[string]bool) (string, error) {
-	if len(rows) == 0 {
-		return "", fmt.Errorf("docs/results/claims.yaml has no claims of it")
+// claimsTable returns the table of a service's claims.
+func claimsTable(services []string) (string, error) {
+	all, err := readClaims()
+	if err != nil {
+		return "", err
+	}
+	service := strings.Join(services, " ")
+	if len(all[service]) == 0 {
+		return "", fmt.Errorf("there are no claims of %q", service)
 	}
 	var out strings.Builder
 	out.WriteString("| | claim | claimed | tested by | measured | verdict |\n| --- | --- | --- | --- | --- | --- |\n")
-	for _, c := range rows {
+	for _, c := range all[service] {
 		by, measured, judged, err := c.judge()
 		if err != nil {
-			return "", fmt.Errorf("%d: %w", c.Number, err)
-		}
-		if c.Figure != nil {
-			used[c.Figure.File] = true
+			return "", fmt.Errorf("%s %d: %w", service, c.Number, err)
 		}
 		if c.Note != "" {
 			judged += "; " + c.Note
