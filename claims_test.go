@@ -98,15 +98,16 @@ func (c claim) check(number int) error {
 
 var (
 	commandPath = regexp.MustCompile(`(?:\./|\bscenarios/)[\w./-]+`)
+	variant     = regexp.MustCompile(`--variant (\S+)`)
+	run         = regexp.MustCompile(`-run (Test\w+)`)
 	benchmarks  = regexp.MustCompile(`-bench '?([^' ]+)'? .*?(\./[\w/-]+)`)
 )
 
 // checkNames finds each test, file, folder, step and benchmark that the row names.
 func (c claim) checkNames(tests map[string]bool) (err error) {
-	for _, name := range []string{c.Test, c.RefutedBy} {
-		if name != "" && !tests[name] {
-			err = errors.Join(err, fmt.Errorf("there is no test %s", name))
-		}
+	names, steps := []string{c.Test, c.RefutedBy}, slices.Clone(c.Steps)
+	if m := variant.FindStringSubmatch(c.Command); m != nil {
+		steps = append(steps, m[1])
 	}
 	var scenario []byte
 	for _, named := range commandPath.FindAllString(c.Command, -1) {
@@ -114,9 +115,16 @@ func (c claim) checkNames(tests map[string]bool) (err error) {
 		err = errors.Join(err, missing)
 		if filepath.Ext(named) == ".yaml" {
 			scenario, _ = os.ReadFile(named)
+		} else if m := run.FindStringSubmatch(c.Command); m != nil {
+			names = append(names, filepath.Base(named)+"."+m[1])
 		}
 	}
-	for _, step := range c.Steps {
+	for _, name := range names {
+		if name != "" && !tests[name] {
+			err = errors.Join(err, fmt.Errorf("there is no test %s", name))
+		}
+	}
+	for _, step := range steps {
 		if !regexp.MustCompile(`\bname: ` + regexp.QuoteMeta(step) + `(,|\s)`).Match(scenario) {
 			err = errors.Join(err, fmt.Errorf("the scenario of %q has no step %s", c.Command, step))
 		}
@@ -203,7 +211,17 @@ func (c claim) judge() (by, measured, judged string, err error) {
 		if f.Base != "" {
 			by += " over `" + f.Base + "`"
 		}
-		v, err := f.read()
+		r, err := stored(f.File)
+		if err != nil {
+			return "", "", "", err
+		}
+		if slices.Contains(r.Made.Command, "--quick") {
+			by += ", quick"
+		}
+		if r.Made.Others == nil || *r.Made.Others >= mostOthers {
+			by += ", busy"
+		}
+		v, err := f.from(r)
 		if err != nil {
 			return "", "", "", err
 		}
@@ -218,13 +236,9 @@ func (c claim) judge() (by, measured, judged string, err error) {
 // measure is a value between the ends of its interval, which are the value itself without one.
 type measure struct{ at, lo, hi float64 }
 
-// read returns the figure of the stored result. The interval of a quotient of two figures is as
+// from returns the figure of the stored result. The interval of a quotient of two figures is as
 // wide as both allow.
-func (f figure) read() (measure, error) {
-	r, err := stored(f.File)
-	if err != nil {
-		return measure{}, err
-	}
+func (f figure) from(r result) (measure, error) {
 	v, err := f.of(r, f.Step)
 	if err != nil || f.Base == "" {
 		return v, err
@@ -337,6 +351,8 @@ func TestClaimsThatNameNothing(t *testing.T) {
 		"has no step none":                  {Command: "dyno run scenarios/chain.yaml", Steps: []string{"none"}},
 		"has no benchmark None":             {Command: "go test -run '^$' -bench 'Beat|None' ./bench/claims/heartbeat"},
 		"no test dyno.TestNone":             {Test: "dyno.TestNone"},
+		"no test ledger.TestNone":           {Command: "go test ./services/ledger -run TestNone -v"},
+		"has no step gone":                  {Command: "dyno diagnose --variant gone scenarios/chain.yaml"},
 		"its number should be 1":            {},
 		"it has 2 of figure, command, test": {Number: 1, Claim: "c", Kind: "ratio", Test: "dyno.TestClaims", Open: "o"},
 		"a test shows a function":           {Number: 1, Claim: "c", Kind: "ratio", Test: "dyno.TestClaims"},
