@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -196,13 +197,18 @@ func percentOf(share *float64) string {
 	return strconv.FormatFloat(100**share, 'f', 1, 64) + "%"
 }
 
-// age is how many commits changed what a result measured since.
+// age is how many commits changed what a result measured since. Of folders that have moved it
+// counts those since they moved.
 func age(t *testing.T, name string) string {
 	r, err := stored(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := exec.Command("go", append([]string{"list", "-deps", "-f", "{{if not .Standard}}{{.Dir}}{{end}}"}, r.Made.Packages...)...).Output()
+	packages, err := today(r.Made.Packages)
+	if err != nil {
+		return fmt.Sprintf("%-20s %.8s  %v", name, r.Made.Commit, err)
+	}
+	list, err := exec.Command("go", append([]string{"list", "-deps", "-f", "{{if not .Standard}}{{.Dir}}{{end}}"}, packages...)...).Output()
 	if err != nil {
 		return fmt.Sprintf("%-20s %.8s  %v: %v", name, r.Made.Commit, r.Made.Packages, err)
 	}
@@ -221,4 +227,24 @@ func age(t *testing.T, name string) string {
 		return fmt.Sprintf("%-20s %.8s  %v", name, r.Made.Commit, err)
 	}
 	return fmt.Sprintf("%-20s %.8s  %s commits of what it measured ago", name, r.Made.Commit, bytes.TrimSpace(count))
+}
+
+// today returns where packages are now: what has moved since a result keeps its last two names, as
+// cmd/notifyd does.
+func today(measured []string) (packages []string, err error) {
+	list, err := exec.Command("go", "list", "work").Output()
+	if err != nil {
+		return nil, err
+	}
+	all := strings.Fields(string(list))
+	for _, p := range measured {
+		i := slices.IndexFunc(all, func(a string) bool {
+			return strings.HasSuffix(a, "/"+path.Join(path.Base(path.Dir(p)), path.Base(p)))
+		})
+		if i < 0 {
+			return nil, fmt.Errorf("there is no package %s any more", p)
+		}
+		packages = append(packages, all[i])
+	}
+	return packages, nil
 }
