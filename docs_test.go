@@ -1,16 +1,12 @@
 package dyno
 
 import (
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	"dyno/parts/quicktest"
 )
 
 var (
@@ -62,43 +58,6 @@ func TestIndexListsEveryPage(t *testing.T) {
 	for _, page := range pages(t) {
 		if rel, below := strings.CutPrefix(page, "docs/"); below && rel != "README.md" && !strings.Contains(index, "("+rel+")") {
 			t.Errorf("docs/README.md has no link to %s", rel)
-		}
-	}
-}
-
-// settingRow is the first cell of a row in a page's table of settings, which names one setting or
-// more.
-var settingRow = regexp.MustCompile("(?m)^\\| ((?:`[a-z_]+`(?:, )?)+) \\|")
-
-// The table of settings in a service's page has the settings of its command, and no other.
-func TestSettingsAreDocumented(t *testing.T) {
-	quicktest.Skip(t, "builds five commands")
-	for _, service := range []string{"notifyd", "ordersd", "ledgersync", "chaind", "arenad"} {
-		printed, err := exec.Command("go", "run", "dyno/services/...cmd/"+service, "assemblies", "--json").Output()
-		if err != nil {
-			t.Fatalf("%s assemblies: %v", service, err)
-		}
-		var a struct{ Settings []struct{ Name string } }
-		if err := json.Unmarshal(printed, &a); err != nil || len(a.Settings) == 0 {
-			t.Fatalf("%s assemblies: %d settings, %v", service, len(a.Settings), err)
-		}
-		page := "docs/reference/" + service + "-settings.md"
-		_, table, _ := strings.Cut(read(t, page), "| setting |")
-		table, _, _ = strings.Cut(table, "\n\n")
-		rows := map[string]bool{}
-		for _, row := range settingRow.FindAllStringSubmatch(table, -1) {
-			for name := range strings.SplitSeq(row[1], ", ") {
-				rows[strings.Trim(name, "`")] = true
-			}
-		}
-		for _, setting := range a.Settings {
-			if !rows[setting.Name] {
-				t.Errorf("%s has no row for %s", page, setting.Name)
-			}
-			delete(rows, setting.Name)
-		}
-		for name := range rows {
-			t.Errorf("%s has a row for %s, which %s does not have", page, name, service)
 		}
 	}
 }

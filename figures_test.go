@@ -24,15 +24,17 @@ import (
 //	<!-- figures: NAME KEY KEY ... -->
 //	<!-- end -->
 //
-// with the keys of the JSON's steps; a key that has an interval is followed by it. -update writes
-// the tables, and without it they must be what the files say. Where a table is of the quick form,
-// or of a machine that others used, the mark says so: "quick", "busy".
-var updateFigures = flag.Bool("update", false, "write the tables of figures anew")
+// with the keys of the JSON's steps; a key that has an interval is followed by it. Where a table is
+// of the quick form, or of a machine that others used, the mark says so: "quick", "busy".
+
+// update writes what stands between marks anew; without it, that must be as it would be written.
+var update = flag.Bool("update", false, "write the tables of figures and settings anew")
 
 // ages prints how old each result is, in commits of what it measured (make figures).
 var ages = flag.Bool("ages", false, "print the age of each table of figures")
 
-var figuresMark = regexp.MustCompile(`(?ms)^<!-- figures: (\S+) ([^\n]*?) -->\n(.*?)^<!-- end -->$`)
+// marked is what stands between two marks: their kind, the name, further words, the text.
+var marked = regexp.MustCompile(`(?ms)^<!-- (\w+): (\S+)([^\n]*?) -->\n(.*?)^<!-- end -->$`)
 
 // mostOthers is the share of the machine that others may take in a published result.
 const mostOthers = 0.05
@@ -54,28 +56,10 @@ type result struct {
 
 func TestFigures(t *testing.T) {
 	used := map[string]bool{}
-	for _, page := range pages(t) {
-		text := read(t, page)
-		want := figuresMark.ReplaceAllStringFunc(text, func(block string) string {
-			m := figuresMark.FindStringSubmatch(block)
-			used[m[1]] = true
-			table, err := tableOf(m[1], strings.Fields(m[2]))
-			if err != nil {
-				t.Errorf("%s: figures %s: %v", page, m[1], err)
-				return block
-			}
-			return fmt.Sprintf("<!-- figures: %s %s -->\n%s<!-- end -->", m[1], m[2], table)
-		})
-		switch {
-		case want == text:
-		case *updateFigures:
-			if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-				t.Error(err)
-			}
-		default:
-			t.Errorf("%s: its tables of figures are not what docs/results says: go test . -run TestFigures -update", page)
-		}
-	}
+	holdMarked(t, "figures", func(name string, keys []string) (string, error) {
+		used[name] = true
+		return tableOf(name, keys)
+	})
 	files, err := filepath.Glob("docs/results/*.json")
 	if err != nil {
 		t.Fatal(err)
@@ -87,6 +71,36 @@ func TestFigures(t *testing.T) {
 		}
 		if *ages {
 			fmt.Println(age(t, name))
+		}
+	}
+}
+
+// holdMarked compares what stands between marks of a kind, in all pages, with what write returns
+// for the mark's name and further words, or writes it there (-update).
+func holdMarked(t *testing.T, kind string, write func(name string, words []string) (string, error)) {
+	t.Helper()
+	for _, page := range pages(t) {
+		text := read(t, page)
+		want := marked.ReplaceAllStringFunc(text, func(block string) string {
+			m := marked.FindStringSubmatch(block)
+			if m[1] != kind {
+				return block
+			}
+			table, err := write(m[2], strings.Fields(m[3]))
+			if err != nil {
+				t.Errorf("%s: %s %s: %v", page, kind, m[2], err)
+				return block
+			}
+			return fmt.Sprintf("<!-- %s: %s%s -->\n%s<!-- end -->", kind, m[2], m[3], table)
+		})
+		switch {
+		case want == text:
+		case *update:
+			if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+				t.Error(err)
+			}
+		default:
+			t.Errorf("%s: a table of %s is not what it would be written as: go test . -run %s -update", page, kind, t.Name())
 		}
 	}
 }

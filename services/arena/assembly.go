@@ -11,7 +11,7 @@ type Config struct {
 	room.Config
 	Heartbeat      heartbeat.Config
 	Socket         string `seam:"socket"`
-	MaxConnections int    `set:"max_connections" default:"20000" min:"1" max:"1000000" doc:"WebSockets that are open; further ones receive 503"`
+	MaxConnections int    `set:"max_connections" default:"20000" min:"1" max:"1000000" doc:"open WebSockets; above it 503"`
 }
 
 // FromChoice reads a resolved assembly.

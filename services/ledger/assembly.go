@@ -57,19 +57,19 @@ type settings struct {
 	Accounts    string `seam:"accounts"`
 
 	Fetches      int           `set:"fetches" default:"1" min:"1" max:"4096" tune:"true" doc:"concurrent requests, to all servers together"`
-	Connections  int           `set:"connections" default:"16" min:"1" max:"4096" doc:"concurrent requests to a server, over HTTP/1.1 a connection each; Clio allows an address 20"`
-	ShardSize    int           `set:"shard_size" default:"16" min:"1" max:"4096" tune:"true" doc:"ledgers of a shard (sizing=adaptive: of the first)"`
-	Timeout      time.Duration `set:"timeout" default:"8s" min:"10ms" max:"10m" doc:"of a shard; what is left of it is asked of another server"`
+	Connections  int           `set:"connections" default:"16" min:"1" max:"4096" doc:"concurrent requests to one server, over HTTP/1.1 a connection each; Clio allows an address 20"`
+	ShardSize    int           `set:"shard_size" default:"16" min:"1" max:"4096" tune:"true" doc:"ledgers of a shard (sizing=adaptive: of the first shard)"`
+	Timeout      time.Duration `set:"timeout" default:"8s" min:"10ms" max:"10m" doc:"time limit of a shard; another server is asked for the rest of it"`
 	Window       int           `set:"window" default:"1024" min:"1" max:"1048576" tune:"true" doc:"ledgers that are fetched and not yet stored"`
 	WindowBytes  int64         `set:"window_bytes" default:"512MiB" min:"1MiB" max:"1TiB" tune:"true" doc:"bytes of answers that are not yet stored"`
 	Verifiers    int           `set:"verifiers" default:"0" min:"0" max:"1024" tune:"true" doc:"goroutines that prove answers; 0: one for each processor"`
-	VerifyBatch  int           `set:"verify_batch" default:"64" min:"1" max:"4096" tune:"true" doc:"answers that one of them takes at a time"`
-	Sample       int           `set:"signature_sample" default:"1" min:"1" max:"1048576" doc:"at L4, signatures are checked of one ledger in this number; 1: of each"`
+	VerifyBatch  int           `set:"verify_batch" default:"64" min:"1" max:"4096" tune:"true" doc:"answers that one verifier takes together"`
+	Sample       int           `set:"signature_sample" default:"1" min:"1" max:"1048576" doc:"L4 checks the signatures of one ledger in this number; 1: of each"`
 	StoreWriters int           `set:"store_writers" default:"1" min:"1" max:"64" tune:"true" doc:"concurrent batches to the disk"`
 	StoreQueue   int           `set:"store_queue" default:"1" min:"1" max:"65536" tune:"true" doc:"proved ledgers that wait to be stored"`
-	StoreBatch   int           `set:"store_batch" default:"32" min:"1" max:"4096" tune:"true" doc:"most ledgers in a batch (commit=batch)"`
-	Attempts     int           `set:"attempts" default:"12" min:"1" max:"1000" doc:"tries of a ledger, of all servers, before it is given up"`
-	Patience     time.Duration `set:"patience" default:"30s" min:"1s" max:"24h" doc:"for which no server answers rightly, before a sync ends"`
+	StoreBatch   int           `set:"store_batch" default:"32" min:"1" max:"4096" tune:"true" doc:"maximum of ledgers in a batch (commit=batch)"`
+	Attempts     int           `set:"attempts" default:"12" min:"1" max:"1000" doc:"attempts at a ledger, over all servers, before it is given up"`
+	Patience     time.Duration `set:"patience" default:"30s" min:"1s" max:"24h" doc:"time without a right answer from any server before a sync ends"`
 }
 
 func ladder() []assembly.Step {

@@ -45,8 +45,8 @@ func steps(page string) (all []step, err error) {
 			}
 			i++
 			comment := strings.TrimSuffix(strings.TrimPrefix(strings.Join(lines[begin:i], "\n"), "<!-- "), "-->")
-			if table := strings.TrimSpace(comment); table == "end" || strings.HasPrefix(table, "figures: ") {
-				continue // around a table of stored results, which TestFigures holds
+			if table := strings.TrimSpace(comment); table == "end" || strings.HasPrefix(table, "figures: ") || strings.HasPrefix(table, "settings: ") {
+				continue // around a table that TestFigures or TestSettings holds
 			}
 			hidden, err := mark.add(strings.TrimSpace(comment))
 			if err != nil {

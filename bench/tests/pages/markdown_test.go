@@ -142,10 +142,12 @@ func FuzzSteps(f *testing.F) {
 	})
 }
 
-// The marks of a table of stored results are not those of a block.
+// The marks of a table of stored results, or of settings, are not those of a block.
 func TestStepsPassTables(t *testing.T) {
-	all, err := steps("<!-- figures: notify name -->\n| step |\n<!-- end -->\n\n    dyno version\n")
-	if err != nil || len(all) != 1 || all[0].line != 5 {
-		t.Errorf("%+v, %v", all, err)
+	for _, mark := range []string{"figures: notify name", "settings: notifyd"} {
+		all, err := steps("<!-- " + mark + " -->\n| step |\n<!-- end -->\n\n    dyno version\n")
+		if err != nil || len(all) != 1 || all[0].line != 5 {
+			t.Errorf("%s: %+v, %v", mark, all, err)
+		}
 	}
 }

@@ -27,7 +27,7 @@ const (
 
 // Config is what a Heartbeat is assembled from.
 type Config struct {
-	MaxPresent int `set:"max_present" default:"100000" min:"1" max:"10000000" doc:"players whose heartbeats are remembered; those of further ones are answered, and counted only"`
+	MaxPresent int `set:"max_present" default:"100000" min:"1" max:"10000000" doc:"players whose heartbeats over HTTP are remembered; those of further ones are answered, and counted only"`
 }
 
 // Heartbeat answers heartbeats. New makes one.

@@ -67,7 +67,7 @@ type Config struct {
 	State    string `seam:"state"`
 	Write    string `seam:"write"`
 	Read     string `seam:"read"`
-	Interest int    `set:"interest" default:"0" min:"0" max:"2000" doc:"how far players see in the compact subprotocol, in units of the world; 0: all of it"`
+	Interest int    `set:"interest" default:"0" min:"0" max:"2000" doc:"how far players see in arena.v1.bits, in units of the world; 0: all of it. A player in sight is in the state, others are not; spectators see all. The state of each player is then encoded on its own"`
 }
 
 // Room is a room that runs.
