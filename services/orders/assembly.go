@@ -1,8 +1,6 @@
 package orders
 
 import (
-	"runtime"
-
 	"dyno/parts/assembly"
 	"dyno/services/orders/gateway"
 )
@@ -52,18 +50,5 @@ func Assembly() assembly.Parts {
 	}
 }
 
-// batches is the number of concurrent batches: PostgreSQL runs each on a core of its own, and with
-// more than one, it works on the next batch while the answers to one are read.
-func batches(set int) int {
-	if set > 0 {
-		return set
-	}
-	return min(max(2, runtime.GOMAXPROCS(0)), 16)
-}
-
 // FromChoice reads a resolved assembly.
-func FromChoice(c assembly.Choice) gateway.Config {
-	config := assembly.Bind[gateway.Config](c)
-	config.Batches = batches(config.Batches)
-	return config
-}
+func FromChoice(c assembly.Choice) gateway.Config { return assembly.Bind[gateway.Config](c) }

@@ -32,7 +32,9 @@ func TestServerBehindTLS(t *testing.T) {
 	var log strings.Builder
 	open := func(l net.Listener) (server, error) {
 		r := &running{env: &daemon.Env{Listen: l, Connections: under, Log: slog.New(slog.NewTextHandler(&log, nil))}, gateway: &gateway.Gateway{}, release: &release.Release{}}
-		return r.newServer(gateway.Config{Web: "loop"})
+		c := assembly.Defaults[gateway.Config]()
+		c.Web = "loop"
+		return r.newServer(c)
 	}
 	s, err := open(tls.NewListener(under, &tls.Config{}))
 	if _, fast := s.(*web.Fast); !fast || err != nil || !strings.Contains(log.String(), "fasthttp serves this address") {

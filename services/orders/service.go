@@ -92,7 +92,7 @@ func (f *flags) declare(set *pflag.FlagSet) {
 
 func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, error) {
 	c := FromChoice(env.Choice)
-	c.DSNs, c.Owners, c.Replica, c.Audience, c.Issuer, c.Log = f.dsns, f.owners, f.replica, f.audience, f.issuer, env.Log
+	c.DSNs, c.Owners, c.Replica, c.Auth.Audience, c.Auth.Issuer, c.Log = f.dsns, f.owners, f.replica, f.audience, f.issuer, env.Log
 	f.change(&c)
 	if err := c.Check(); err != nil { // before anything is started
 		return daemon.Running{}, daemon.Usage(err)
@@ -101,7 +101,7 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		c.Tracer = env.Tracer
 	}
 	var err error
-	if c.Keys, err = f.keysOf(env.Data); err != nil {
+	if c.Auth.File, err = f.keysOf(env.Data); err != nil {
 		return daemon.Running{}, err
 	}
 	r := &running{env: env}
@@ -228,7 +228,7 @@ func (r *running) start(ctx context.Context, c gateway.Config) (err error) {
 	if r.gateway, err = gateway.New(ctx, c); err != nil {
 		return err
 	}
-	if r.release, err = release.New(release.Options{Log: r.env.Log}); err != nil {
+	if r.release, err = release.New(release.Usual(r.env.Log)); err != nil {
 		return err
 	}
 	r.env.Debug.Handle("GET /debug/orders/{$}", board.Handler())

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"dyno/parts/assembly"
 	"dyno/services/orders/auth"
 
 	"github.com/spf13/cobra"
@@ -30,6 +32,13 @@ func run(t *testing.T, cmd *cobra.Command, args ...string) (stdout string, err e
 	return out.String(), err
 }
 
+// config is a verifier's with the defaults of ordersd.
+func config(file, cache, audience, issuer string) auth.Config {
+	c := assembly.Defaults[auth.Config]()
+	c.File, c.Cache, c.Audience, c.Issuer, c.Log = file, cache, audience, issuer, slog.New(slog.DiscardHandler)
+	return c
+}
+
 func TestTokenCommand(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	first, err := run(t, tokenCommand(), "--sub", "A1", "--data", dir, "--audience", "orders", "--issuer", "me", "--ttl", "1m")
@@ -37,7 +46,7 @@ func TestTokenCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, auth.KeysFile)
-	v, err := auth.Open(auth.Config{File: file, Audience: "orders", Issuer: "me"})
+	v, err := auth.Open(config(file, "none", "orders", "me"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +81,7 @@ func TestFeedCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := auth.Open(auth.Config{File: file, Cache: "digest"})
+	v, err := auth.Open(config(file, "digest", "", ""))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,9 +21,7 @@
 package auth
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -36,28 +34,18 @@ import (
 
 // Config says which tokens to accept.
 type Config struct {
-	File      string        // the JWKS
-	Audience  string        // that aud has to name; "": aud is not looked at
-	Issuer    string        // that iss has to be; "": iss is not looked at
-	Leeway    time.Duration // by how much clocks may differ where exp and nbf are compared; 0 to 5 minutes
-	Cache     string        // "none": each signature is verified; "digest"; "": none
-	CacheSize int           // tokens; 0: 65,536
-	Reload    time.Duration // how often the file is looked at; 0: 2 s
-	Log       *slog.Logger  // nil: slog.Default()
+	File     string // the JWKS
+	Audience string // that aud has to name; "": aud is not looked at
+	Issuer   string // that iss has to be; "": iss is not looked at
+
+	Cache string `seam:"tokens"` // none: each signature is verified; digest
+
+	Leeway    time.Duration `set:"leeway" default:"0s" min:"0s" max:"1m" doc:"permitted difference of clocks when tokens are checked"`
+	Reload    time.Duration `set:"keys_reload" default:"2s" min:"10ms" max:"1h" doc:"interval of checks of the file of keys"`
+	CacheSize int           `set:"tokens_kept" default:"100000" min:"1" max:"16777216" tune:"true" doc:"tokens that are remembered (tokens=digest)"`
+
+	Log *slog.Logger
 }
-
-const (
-	// defaultCacheSize tokens, of some 500 bytes each, take 30 MB.
-	defaultCacheSize = 1 << 16
-
-	// defaultReload keeps what the documentation promises, with room for a slow disk: a key that was
-	// taken out of the file is refused within 5 s.
-	defaultReload = 2 * time.Second
-
-	// maxLeeway bounds the allowance for clocks that are not synchronised. More would make exp
-	// meaningless.
-	maxLeeway = 5 * time.Minute
-)
 
 // Verifier verifies tokens. Its methods are safe for concurrent use.
 type Verifier struct {
@@ -85,8 +73,8 @@ type Stats struct {
 
 // Open reads the keys. A file that is no JWKS, or without a key that can be used, is an error.
 func Open(c Config) (*Verifier, error) {
-	if err := c.complete(); err != nil {
-		return nil, err
+	if c.Cache != "none" && c.Cache != "digest" {
+		return nil, refusal.Unknown("token cache", c.Cache, "none", "digest")
 	}
 	v := &Verifier{config: c, done: make(chan struct{})}
 	v.expected.Issuer = c.Issuer
@@ -105,23 +93,6 @@ func Open(c Config) (*Verifier, error) {
 		v.file.Watch(watching)
 	}()
 	return v, nil
-}
-
-// complete puts the defaults in.
-func (c *Config) complete() error {
-	c.Cache, c.CacheSize = cmp.Or(c.Cache, "none"), cmp.Or(c.CacheSize, defaultCacheSize)
-	c.Reload, c.Log = cmp.Or(c.Reload, defaultReload), cmp.Or(c.Log, slog.Default())
-	switch {
-	case c.Cache != "none" && c.Cache != "digest":
-		return refusal.Unknown("token cache", c.Cache, "none", "digest")
-	case c.CacheSize < 0:
-		return fmt.Errorf("a token cache of %d tokens cannot be; give 1 or more", c.CacheSize)
-	case c.Reload < 0:
-		return fmt.Errorf("the key file cannot be looked at every %v; give a time above 0", c.Reload)
-	case c.Leeway < 0 || c.Leeway > maxLeeway:
-		return fmt.Errorf("a leeway of %v is not between 0 and %v", c.Leeway, maxLeeway)
-	}
-	return nil
 }
 
 // Verify returns the account that a request's Authorization header speaks for at this time. The

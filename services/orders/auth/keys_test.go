@@ -85,7 +85,7 @@ func TestUnusableKeysAreSkipped(t *testing.T) {
 func openFile(t *testing.T, text string) (*Verifier, error) {
 	file := filepath.Join(t.TempDir(), "jwks.json")
 	write(t, file, text)
-	return Open(Config{File: file, Log: slog.New(slog.DiscardHandler)})
+	return Open(completed(Config{File: file}))
 }
 
 func TestUsableKeys(t *testing.T) {

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"bytes"
+	"cmp"
 	"crypto"
 	"crypto/ed25519"
 	"crypto/hmac"
@@ -21,6 +22,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"dyno/parts/assembly"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -80,15 +83,20 @@ func opened(t testing.TB, keys string, c Config) *Verifier {
 	t.Helper()
 	c.File = filepath.Join(t.TempDir(), "jwks.json")
 	write(t, c.File, keys)
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	v, err := Open(c)
+	v, err := Open(completed(c))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(v.Close)
 	return v
+}
+
+// completed gives what a test leaves out the tags' defaults, no cache and no log.
+func completed(c Config) Config {
+	d := assembly.Defaults[Config]()
+	c.Cache, c.CacheSize, c.Reload = cmp.Or(c.Cache, "none"), cmp.Or(c.CacheSize, d.CacheSize), cmp.Or(c.Reload, d.Reload)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	return c
 }
 
 // signed makes a token of this very text, without the library whose reading of it is tested.

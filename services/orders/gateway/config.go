@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
+	"dyno/services/orders/auth"
 	"dyno/services/orders/encode"
 	"dyno/services/orders/store"
 	"dyno/services/orders/web"
@@ -16,26 +16,17 @@ import (
 // Config says what a Gateway is put together from: an assembly's seams and settings, and flags.
 type Config struct {
 	store.Options
+	Auth auth.Config
 
-	Web    string `seam:"web"`
-	JSON   string `seam:"json"`
-	Tokens string `seam:"tokens"`
+	Web  string `seam:"web"`
+	JSON string `seam:"json"`
 
 	Loops          int `set:"loops" default:"0" min:"0" max:"256" tune:"true" doc:"event loops (web=loop); 0: one for every two cores"`
-	MaxConnections int `set:"max_connections" default:"65536" min:"1" max:"16777216" doc:"concurrent clients (web=fasthttp); above it 503"`
+	MaxConnections int `set:"max_connections" default:"65536" min:"1" max:"16777216" doc:"concurrent clients (web=fasthttp, web=loop); above it 503"`
 	MaxInFlight    int `set:"max_inflight" default:"16384" min:"1" max:"16777216" doc:"requests being answered; above it 503"`
-	MaxWaiting     int `set:"max_waiting" default:"8192" min:"1" max:"16777216" doc:"order queries that wait for a batch; above it 503"`
 
-	Foreign    string        `set:"foreign" values:"404,403" doc:"status for another account's order; 403 reveals that it exists"`
-	Leeway     time.Duration `set:"leeway" default:"0s" min:"0s" max:"1m" doc:"permitted difference of clocks when tokens are checked"`
-	KeysReload time.Duration `set:"keys_reload" default:"2s" min:"10ms" max:"1h" doc:"interval of checks of the file of keys"`
-	TokensKept int           `set:"tokens_kept" default:"100000" min:"1" max:"16777216" tune:"true" doc:"tokens that are remembered (tokens=digest)"`
-
-	LastKnown      int           `set:"last_known" default:"0" min:"0" max:"16777216" doc:"answers kept for callers that allow stale ones (Cache-Control: max-stale) while the database does not answer"`
-	AuditRetention time.Duration `set:"audit_retention" default:"0s" min:"0s" max:"876000h" doc:"time that audit records are kept, in whole months; 0: for ever"`
-
-	Keys             string // JWKS file
-	Audience, Issuer string // that tokens must be for and from; "": any
+	Foreign   string `set:"foreign" values:"404,403" doc:"status for another account's order; 403 reveals that it exists"`
+	LastKnown int    `set:"last_known" default:"0" min:"0" max:"16777216" doc:"answers kept for callers that allow stale ones (Cache-Control: max-stale) while the database does not answer"`
 
 	Tracer trace.Tracer // nil: none
 
@@ -58,13 +49,6 @@ func (c Config) Check() error {
 		return errors.New("--replica can only stand beside a single --dsn, not beside several shards")
 	}
 	return nil
-}
-
-// store says where the orders are.
-func (c Config) store() store.Options {
-	o := c.Options
-	o.MaxWaiting, o.AuditRetention = c.MaxWaiting, c.AuditRetention
-	return o
 }
 
 // Begins reports whether order queries can be begun by a loop (see Beginner): nothing is in their

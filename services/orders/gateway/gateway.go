@@ -7,7 +7,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +52,8 @@ type route struct {
 
 // New connects to the database, brings its schema up to date, and puts a gateway together.
 func New(ctx context.Context, c Config) (*Gateway, error) {
-	g := &Gateway{config: c, log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), msgpack: encode.Msgpack(), latency: newLatencies(), counters: new(counters)}
+	c.Auth.Log = c.Log
+	g := &Gateway{config: c, log: c.Log, msgpack: encode.Msgpack(), latency: newLatencies(), counters: new(counters)}
 	if err := g.open(ctx); err != nil {
 		g.Close()
 		return nil, err
@@ -72,13 +72,12 @@ func (g *Gateway) open(ctx context.Context) (err error) {
 	if c.Encoder != nil {
 		g.json = c.Encoder
 	}
-	g.verifier, err = auth.Open(auth.Config{File: c.Keys, Audience: c.Audience, Issuer: c.Issuer, Leeway: c.Leeway,
-		Cache: c.Tokens, CacheSize: c.TokensKept, Reload: c.KeysReload, Log: g.log})
+	g.verifier, err = auth.Open(c.Auth)
 	if err != nil {
 		return daemon.Usage(err)
 	}
 	g.closers = append(g.closers, g.verifier.Close)
-	g.store, err = store.Open(ctx, c.store())
+	g.store, err = store.Open(ctx, c.Options)
 	if errors.Is(err, dsn.ErrOptions) {
 		return daemon.Usage(err)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
+	"dyno/parts/assembly"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/message"
 	"dyno/services/orders/message/messagetest"
@@ -55,7 +57,9 @@ func FuzzJSON(f *testing.F) {
 func TestSharesDatabase(t *testing.T) {
 	ctx := context.Background()
 	dsn := pgtest.Database(t)
-	theirs, err := store.Open(ctx, store.Options{DSNs: []string{dsn}})
+	o := assembly.Defaults[store.Options]()
+	o.DSNs, o.Driver, o.Lookup, o.Log = []string{dsn}, "pgxpool", "batch", slog.New(slog.DiscardHandler)
+	theirs, err := store.Open(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}

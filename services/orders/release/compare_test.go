@@ -2,6 +2,7 @@ package release
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -44,7 +45,7 @@ const (
 )
 
 func TestCompare(t *testing.T) {
-	r := open(t, Options{})
+	r := open(t, Usual(slog.New(slog.DiscardHandler)))
 	msgpack := func(r *web.Response) { r.ContentType = "application/msgpack" }
 	for _, test := range []struct {
 		name           string
@@ -115,7 +116,7 @@ func FuzzCompare(f *testing.F) {
 		f.Add(r.Status, r.ETag, r.ContentEncoding, r.Body, []byte(order))
 		f.Add(200, first, r.ContentEncoding, []byte(`{"orders":[{"uid":1,"version":2}]}`), r.Body)
 	}
-	r := open(f, Options{})
+	r := open(f, Usual(slog.New(slog.DiscardHandler)))
 	f.Fuzz(func(t *testing.T, status int, etag, encoding string, a, b []byte) {
 		left, right := answered(status, etag, string(a)), answered(status, etag, string(b))
 		right.ContentEncoding = encoding

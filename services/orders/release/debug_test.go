@@ -2,6 +2,7 @@ package release
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -25,7 +26,7 @@ func ask(t *testing.T, h http.Handler, method, path, body string) (int, map[stri
 
 // A release is controlled over HTTP; invalid commands are refused and change nothing.
 func TestHandler(t *testing.T) {
-	h := open(t, Options{}).Handler()
+	h := open(t, Usual(slog.New(slog.DiscardHandler))).Handler()
 	start := `{"url":"http://127.0.0.1:1","mode":"shadow","fraction":0.5}`
 	for i, step := range []struct {
 		method, path, body string

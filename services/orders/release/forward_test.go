@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -49,7 +50,7 @@ func TestForward(t *testing.T) {
 		io.WriteString(w, "answer")
 	}))
 	defer s.Close()
-	r := open(t, Options{})
+	r := open(t, Usual(slog.New(slog.DiscardHandler)))
 	got, err := forward(t, r, s.URL+"/base/", everything())
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +82,7 @@ func TestForwardFails(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Write(make([]byte, maxAnswer+len(r.URL.RawQuery)))
 	}))
-	r := open(t, Options{})
+	r := open(t, Usual(slog.New(slog.DiscardHandler)))
 	if _, err := forward(t, r, s.URL, &web.Request{Method: "GET", Path: "/"}); err != nil {
 		t.Error(err)
 	}

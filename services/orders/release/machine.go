@@ -1,7 +1,6 @@
 package release
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -17,28 +16,22 @@ const (
 	Canary Mode = "canary" // requests that it answers
 )
 
-// Rules decide on promotion and rollback of a canary. The zero value has the defaults given here.
+// Rules decide on promotion and rollback of a canary.
 type Rules struct {
-	GoodPeriods int `json:"good_periods"` // consecutive periods in a stage before a promotion; 0 means 6
+	GoodPeriods int `json:"good_periods"` // consecutive periods in a stage before a promotion
 
 	// A period counts when the second version has answered this many requests in it; until then it
-	// continues. 0 means 100: the error share then has a standard deviation of 0.05 at a share of 0.5,
-	// and 0.01 at usual shares, and five requests are slower than the p95.
+	// continues.
 	MinRequests int `json:"min_requests"`
 
-	SlowPeriods int           `json:"slow_periods"` // consecutive periods before a rollback; 0 means 3
-	SlowP95     time.Duration `json:"slow_p95_ns"`  // of a slow period, at least; 0 means 120 ms
-	MoreErrors  float64       `json:"more_errors"`  // share above the stable version's that causes an immediate rollback; 0 means 0.05
+	SlowPeriods int           `json:"slow_periods"` // consecutive periods before a rollback
+	SlowP95     time.Duration `json:"slow_p95_ns"`  // of a slow period, at least
+	MoreErrors  float64       `json:"more_errors"`  // share above the stable version's that causes an immediate rollback
 }
 
-func (r Rules) withDefaults() Rules {
-	r.GoodPeriods = cmp.Or(max(r.GoodPeriods, 0), 6)
-	r.MinRequests = cmp.Or(max(r.MinRequests, 0), 100)
-	r.SlowPeriods = cmp.Or(max(r.SlowPeriods, 0), 3)
-	r.SlowP95 = cmp.Or(max(r.SlowP95, 0), 120*time.Millisecond)
-	r.MoreErrors = cmp.Or(max(r.MoreErrors, 0), 0.05)
-	return r
-}
+// usual are the rules of every gateway. Of 100 requests the error share has a standard deviation of
+// 0.05 at a share of 0.5, and 0.01 at usual shares, and five are slower than the p95.
+var usual = Rules{GoodPeriods: 6, MinRequests: 100, SlowPeriods: 3, SlowP95: 120 * time.Millisecond, MoreErrors: 0.05}
 
 // stages are the successive shares of accounts that a canary answers.
 var stages = []float64{0.01, 0.15, 1}

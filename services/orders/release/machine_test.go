@@ -54,7 +54,8 @@ func TestRules(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := begin(Canary, 0.01)
-			rules := Rules{GoodPeriods: 3}.withDefaults()
+			rules := usual
+			rules.GoodPeriods = 3
 			for i, p := range test.periods {
 				var a Action
 				var reason string
@@ -92,7 +93,7 @@ func TestStages(t *testing.T) {
 	if a != Promote || s.Mode != Canary || s.Share() != 0.01 {
 		t.Errorf("a shadow is promoted to %+v", s)
 	}
-	if s, a, _ := (Rules{}).withDefaults().judge(begin(Shadow, 1), period(time.Hour, 1000)); a != Hold || s.Mode != Shadow {
+	if s, a, _ := usual.judge(begin(Shadow, 1), period(time.Hour, 1000)); a != Hold || s.Mode != Shadow {
 		t.Errorf("a shadow is judged: %s", a)
 	}
 }
@@ -100,7 +101,8 @@ func TestStages(t *testing.T) {
 // TestByTheBook compares the machine with the written rules: it looks back over all periods of a
 // stage instead of counting.
 func TestByTheBook(t *testing.T) {
-	rules := Rules{GoodPeriods: 4}.withDefaults()
+	rules := usual
+	rules.GoodPeriods = 4
 	anyPeriod := rapid.Custom(func(t *rapid.T) Period {
 		arm := func(name string) Version {
 			n := rapid.SampledFrom([]int{0, 99, 100, 5000}).Draw(t, name)

@@ -27,13 +27,18 @@ import (
 	"dyno/services/orders/web"
 )
 
-// Options configure a Release. The zero value has the defaults given here.
+// Options configure a Release.
 type Options struct {
 	Client  *http.Client  // for second versions; it follows no redirects; nil means a new one
-	Period  time.Duration // between two decisions on a canary; 0 means 10 s
-	Timeout time.Duration // of a request to the second version, with its body; 0 means 2 s
+	Period  time.Duration // between two decisions on a canary
+	Timeout time.Duration // of a request to the second version, with its body
 	Rules   Rules
-	Log     *slog.Logger // nil means none
+	Log     *slog.Logger
+}
+
+// Usual are the options of every gateway.
+func Usual(log *slog.Logger) Options {
+	return Options{Period: 10 * time.Second, Timeout: 2 * time.Second, Rules: usual, Log: log}
 }
 
 // Release passes requests to two versions. New creates it.
@@ -85,10 +90,10 @@ func New(o Options) (*Release, error) {
 	}
 	r := &Release{
 		client:      newClient(o.Client),
-		period:      cmp.Or(max(o.Period, 0), 10*time.Second),
-		timeout:     cmp.Or(max(o.Timeout, 0), 2*time.Second),
-		rules:       o.Rules.withDefaults(),
-		log:         cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
+		period:      o.Period,
+		timeout:     o.Timeout,
+		rules:       o.Rules,
+		log:         o.Log,
 		zstd:        decoder,
 		semaphore:   make(chan struct{}, maxCanary),
 		shadowQueue: make(chan copied, maxShadowQueue),

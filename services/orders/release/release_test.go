@@ -73,10 +73,9 @@ func bubble(t *testing.T, f func(t *testing.T, s *stand)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &stand{answer: after(time.Millisecond, 200)}
-		r, err := New(Options{
-			Client: &http.Client{Transport: s}, Rules: Rules{GoodPeriods: 3, MinRequests: 10},
-			Log: slog.New(slog.NewTextHandler(&s.log, nil)),
-		})
+		o := Usual(slog.New(slog.NewTextHandler(&s.log, nil)))
+		o.Client, o.Rules.GoodPeriods, o.Rules.MinRequests = &http.Client{Transport: s}, 3, 10
+		r, err := New(o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -516,7 +515,7 @@ func TestDecisionsAreBounded(t *testing.T) {
 
 // Without a release a request costs no more than before.
 func TestNothingReleased(t *testing.T) {
-	r := open(t, Options{})
+	r := open(t, Usual(slog.New(slog.DiscardHandler)))
 	calls := 0
 	h := r.Wrap(web.HandlerFunc(func(context.Context, *web.Request, *web.Response) { calls++ }))
 	req, resp := &web.Request{Method: "GET"}, &web.Response{}

@@ -120,7 +120,7 @@ func TestAuditIsRead(t *testing.T) {
 	exec(t, reader, "SELECT count(*) FROM audit")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	started, err := Open(ctx, Options{DSNs: s.options.DSNs})
+	started, err := Open(ctx, completed(Options{DSNs: s.options.DSNs}))
 	if err != nil {
 		t.Fatal(err)
 	}

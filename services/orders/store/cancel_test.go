@@ -117,7 +117,7 @@ func TestHangs(t *testing.T) {
 		l := newLink(t, config)
 		o.Timeout = time.Second
 		o.DSNs = []string{fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable", config.User, config.Password, l.address(), config.Database)}
-		s, err := Open(t.Context(), o)
+		s, err := Open(t.Context(), completed(o))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,7 @@ func newDatabase(ctx context.Context, text string, r dsn.Role, o Options) (*data
 	classes := map[string]int{driver.Reads: o.Reads, driver.Lists: o.Lists, driver.Writes: o.Writes}
 	if o.Lookup == "batch" {
 		delete(classes, driver.Reads)
-		classes[driver.Batches] = o.Batches
+		classes[driver.Batches] = o.batches()
 	}
 	if r == dsn.Replica { // nothing else is asked of it
 		delete(classes, driver.Lists)

@@ -48,7 +48,7 @@ func newBatched(d *database, o Options) lookup {
 	l := batched{d: d, fetches: &underway{}}
 	l.b = batcher.New(batcher.Config[int64, order.Order]{
 		Fetch:      l.fetch,
-		Concurrent: o.Batches, // each has a connection of its own then
+		Concurrent: o.batches(), // each has a connection of its own then
 		MaxBatch:   o.MaxBatch,
 		MaxWaiting: o.MaxWaiting,
 		Timeout:    o.Timeout,

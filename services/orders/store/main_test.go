@@ -1,15 +1,18 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"testing"
 	"time"
 
+	"dyno/parts/assembly"
 	"dyno/parts/quicktest"
 	"dyno/parts/servicetest"
 	"dyno/services/orders/order"
@@ -67,15 +70,24 @@ func open(t testing.TB, o Options) (*Store, *pgx.Conn) {
 	if o.DSNs == nil {
 		o.DSNs = []string{migrated.Database(t)}
 	}
-	if o.Timeout == 0 {
-		o.Timeout = time.Minute
-	}
-	s, err := Open(t.Context(), o)
+	o.Timeout = cmp.Or(o.Timeout, time.Minute)
+	s, err := Open(t.Context(), completed(o))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
 	return s, connect(t, o.DSNs[0])
+}
+
+// completed gives what a test leaves out the tags' defaults, the tuned assembly's seams and no log.
+func completed(o Options) Options {
+	d := assembly.Defaults[Options]()
+	for _, n := range [][2]*int{{&o.Reads, &d.Reads}, {&o.Lists, &d.Lists}, {&o.Writes, &d.Writes}, {&o.MaxBatch, &d.MaxBatch}, {&o.MaxWaiting, &d.MaxWaiting}} {
+		*n[0] = cmp.Or(*n[0], *n[1])
+	}
+	o.Driver, o.Lookup, o.Timeout = cmp.Or(o.Driver, "pgxpool"), cmp.Or(o.Lookup, "batch"), cmp.Or(o.Timeout, d.Timeout)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	return o
 }
 
 // connect returns a connection of another client of the database.

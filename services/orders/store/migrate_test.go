@@ -34,7 +34,7 @@ func TestFewRights(t *testing.T) {
 	exec(t, conn, "GRANT SELECT ON migrations, meta, orders TO "+role)
 	exec(t, conn, "GRANT INSERT, UPDATE ON orders TO "+role)
 	exec(t, conn, "GRANT INSERT ON audit TO "+role)
-	s, err := Open(t.Context(), Options{DSNs: []string{fmt.Sprintf("postgres://%s:few@%s:%d/%s", role, config.Host, config.Port, config.Database)}})
+	s, err := Open(t.Context(), completed(Options{DSNs: []string{fmt.Sprintf("postgres://%s:few@%s:%d/%s", role, config.Host, config.Port, config.Database)}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestOpenRefuses(t *testing.T) {
 		"the DSN is empty":   {DSNs: []string{" "}},
 		"check that it runs": {DSNs: []string{"postgres://a:secret@127.0.0.1:1/db"}},
 	} {
-		s, err := Open(t.Context(), o)
+		s, err := Open(t.Context(), completed(o))
 		if err == nil {
 			s.Close()
 		}
@@ -120,7 +120,7 @@ func TestShardsInWrongOrder(t *testing.T) {
 		"new before old": {second, first},
 		"new twice":      {second, second + "&application_name=other"},
 	} {
-		s, err := Open(t.Context(), Options{DSNs: dsns})
+		s, err := Open(t.Context(), completed(Options{DSNs: dsns}))
 		if err == nil {
 			s.Close()
 		}
@@ -134,7 +134,7 @@ func TestShardsInWrongOrder(t *testing.T) {
 	if err := schema.Migrate(t.Context(), second, 0, 2); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open(t.Context(), Options{DSNs: []string{pgtest.Database(t), second}})
+	_, err := Open(t.Context(), completed(Options{DSNs: []string{pgtest.Database(t), second}}))
 	if err == nil {
 		t.Fatal("a wrong mark is accepted")
 	}

@@ -36,7 +36,7 @@ func behind(t *testing.T, timeout time.Duration, test func(t *testing.T, s *Stor
 				o.Log = slog.New(slog.NewTextHandler(&log, nil))
 				o.DSNs = pgtest.PgBouncer(t, settings, direct)
 				o.Timeout = timeout
-				s, err := Open(t.Context(), o)
+				s, err := Open(t.Context(), completed(o))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -170,7 +170,7 @@ func TestFirstHostHangs(t *testing.T) {
 	both := fmt.Sprintf("postgres://%s:%s@%s,%s:%d/%s?sslmode=disable", config.User, config.Password, dead.address(), config.Host, config.Port, config.Database)
 	for _, name := range Drivers() {
 		t.Run(name, func(t *testing.T) {
-			o := Options{Driver: name, Lookup: "single", Timeout: 3 * time.Second}.withDefaults()
+			o := completed(Options{Driver: name, Lookup: "single", Timeout: 3 * time.Second})
 			d, err := newDatabase(t.Context(), both, dsn.Primary, o)
 			if err != nil {
 				t.Fatal(err)

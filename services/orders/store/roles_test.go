@@ -15,7 +15,7 @@ func TestTheGatewaysRoleCannotTurnOffTheAudit(t *testing.T) {
 	owner := pgtest.Database(t)
 	dsn := pgtest.Role(t, owner, "gateway")
 	var log bytes.Buffer
-	s, err := Open(t.Context(), Options{DSNs: []string{dsn}, Owners: []string{owner}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	s, err := Open(t.Context(), completed(Options{DSNs: []string{dsn}, Owners: []string{owner}, Log: slog.New(slog.NewTextHandler(&log, nil))}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestTheGatewaysRoleCannotTurnOffTheAudit(t *testing.T) {
 // An owner or a superuser in the gateway's place is warned of.
 func TestAStrongRoleIsWarnedOf(t *testing.T) {
 	var log bytes.Buffer
-	s, err := Open(t.Context(), Options{DSNs: []string{pgtest.Database(t)}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	s, err := Open(t.Context(), completed(Options{DSNs: []string{pgtest.Database(t)}, Log: slog.New(slog.NewTextHandler(&log, nil))}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,11 +19,11 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -36,45 +36,41 @@ import (
 	"dyno/services/orders/store/schema"
 )
 
-// Options say where the orders are and how to get at them. A zero is the default given.
+// Options say where the orders are and how to get at them.
 type Options struct {
 	DSNs    []string // at least one; several are shards, in order
 	Owners  []string // the same databases as their owner, who migrates; none: the roles of DSNs do
 	Replica string   // of the only DSN: answers OrderAtLeast when it has come that far
 
-	Driver string `seam:"driver"` // of driver.Named; "": pgxpool
-	Lookup string `seam:"lookup"` // batch or single; "": batch
+	Driver string `seam:"driver"` // of driver.Named
+	Lookup string `seam:"lookup"` // batch or single
 
-	// Connections per class and database. With Lookup "batch", Batches are used instead of Reads. Zero
-	// is 16, 4, 8; 3; 128.
+	// Connections per class and database. With Lookup "batch", Batches are used instead of Reads.
 	Reads    int `set:"reads" default:"16" min:"1" max:"1000" tune:"true" doc:"database connections for order queries (lookup=single)"`
 	Lists    int `set:"lists" default:"4" min:"1" max:"1000" tune:"true" doc:"database connections for lists"`
 	Writes   int `set:"writes" default:"8" min:"1" max:"1000" tune:"true" doc:"database connections for submits"`
 	Batches  int `set:"batches" default:"0" min:"0" max:"64" tune:"true" doc:"database connections for batched order queries (lookup=batch), each for one batch; 0: one for each core, 2 to 16"`
 	MaxBatch int `set:"max_batch" default:"256" min:"1" max:"10000" tune:"true" doc:"order queries in one batch"`
 
-	// Timeout is of a statement, when the caller sets none; also the server's statement_timeout. Zero
-	// is 2 s.
+	// MaxWaiting calls wait for a fetch; further ones are order.ErrBusy.
+	MaxWaiting int `set:"max_waiting" default:"8192" min:"1" max:"16777216" doc:"order queries that wait for a batch; above it 503"`
+
+	// Timeout is of a statement, when the caller sets none; also the server's statement_timeout.
 	Timeout time.Duration `set:"timeout" default:"2s" min:"10ms" max:"1m" doc:"time limit of a request, which its statement has too"`
 
-	MaxWaiting     int           // 65,536 calls that wait for a fetch; beyond: order.ErrBusy
-	AuditRetention time.Duration // older audit partitions are dropped; 0: kept. Default partition: see audit_ahead
-	Log            *slog.Logger  // of what happens in the background
+	// AuditRetention is the age at which audit partitions are dropped. Default partition: audit_ahead.
+	AuditRetention time.Duration `set:"audit_retention" default:"0s" min:"0s" max:"876000h" doc:"time that audit records are kept, in whole months; 0: for ever"`
+
+	Log *slog.Logger // of what happens in the background
 }
 
-func (o Options) withDefaults() Options {
-	for _, d := range []struct {
-		field *int
-		value int
-	}{{&o.Reads, 16}, {&o.Lists, 4}, {&o.Writes, 8}, {&o.Batches, 3}, {&o.MaxBatch, 128}, {&o.MaxWaiting, 65_536}} {
-		if *d.field <= 0 {
-			*d.field = d.value
-		}
+// batches is how many batches run concurrently: PostgreSQL runs each on a core of its own, and
+// with more than one, it works on the next batch while the answers to one are read.
+func (o Options) batches() int {
+	if o.Batches > 0 {
+		return o.Batches
 	}
-	o.Driver, o.Lookup = cmp.Or(o.Driver, "pgxpool"), cmp.Or(o.Lookup, "batch")
-	o.Timeout = cmp.Or(max(o.Timeout, 0), 2*time.Second)
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return o
+	return min(max(2, runtime.GOMAXPROCS(0)), 16)
 }
 
 // Store is the orders of all shards.
@@ -94,7 +90,6 @@ type Store struct {
 // error is order.ErrUnavailable when a database cannot be reached, dsn.ErrOptions when the options
 // are wrong.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	o = o.withDefaults()
 	if _, err := refusal.Pick("driver", driver.Named, o.Driver); err != nil {
 		return nil, fmt.Errorf("%w: %w", dsn.ErrOptions, err)
 	}

@@ -29,7 +29,7 @@ type drained struct {
 func startDrained(t *testing.T, h HandlerFunc) drained {
 	t.Helper()
 	verifyNoLeak(t)
-	f := NewFast(h, FastOptions{MaxBody: testMaxBody, MaxConnections: 10, ClientTimeout: time.Hour})
+	f := NewFast(h, FastOptions{MaxBody: testMaxBody, MaxConnections: 10, ClientTimeout: time.Hour, Log: fastOptions.Log})
 	l := listen(t)
 	f.Start(l, l, func(err error) { t.Error(err) })
 	return drained{f, t, l.Addr().String()}
@@ -299,7 +299,7 @@ func verifyNoLeak(t *testing.T) {
 
 // A listener that was never served is let go of.
 func TestDrainAtOnce(t *testing.T) {
-	f := NewFast(HandlerFunc(func(context.Context, *Request, *Response) {}), FastOptions{})
+	f := NewFast(HandlerFunc(func(context.Context, *Request, *Response) {}), fastOptions)
 	l := listen(t)
 	f.Start(l, l, func(error) {})
 	if err := f.Drain(context.Background()); err != nil {

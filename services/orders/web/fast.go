@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,16 +38,15 @@ const (
 // at it: it would not see the answer then.
 const lenient = 4
 
-// defaultConnections need 20 KiB each when they have their buffers, 16 KiB to read and 4 KiB to
-// write.
-const defaultConnections = 65_536
-
 // FastOptions configure Fast.
 type FastOptions struct {
-	MaxBody        int           // bytes
-	MaxConnections int           // beyond, a client is answered 503 before it has asked; 0: 65,536
-	ClientTimeout  time.Duration // within which a request is to arrive whole, and its answer to be taken
-	Log            *slog.Logger  // nil: none
+	MaxBody       int           // bytes
+	ClientTimeout time.Duration // within which a request is to arrive whole, and its answer to be taken
+	Log           *slog.Logger
+
+	// Beyond MaxConnections a client is answered 503 before it has asked. One needs 20 KiB when it has
+	// its buffers, 16 KiB to read and 4 KiB to write.
+	MaxConnections int
 
 	// Trace begins a span for a request and returns what ends it. Nil: there are no spans.
 	Trace func(req *Request) (context.Context, func(status int))
@@ -56,7 +54,6 @@ type FastOptions struct {
 
 // NewFast returns one that serves nothing yet.
 func NewFast(h Handler, o FastOptions) *Fast {
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	f := &Fast{handler: h, options: o, served: make(chan struct{})}
 	f.server = &fasthttp.Server{
 		Handler:                      f.serve,
@@ -79,7 +76,7 @@ func NewFast(h Handler, o FastOptions) *Fast {
 // Start serves a listener until Drain: one of connections of under, which is itself or below its
 // TLS. failed is called if serving ends unexpectedly.
 func (f *Fast) Start(l net.Listener, under *lameduck.Listener, failed func(error)) {
-	f.conns = newListener(l, under, cmp.Or(f.options.MaxConnections, defaultConnections))
+	f.conns = newListener(l, under, f.options.MaxConnections)
 	go func() {
 		defer close(f.served)
 		err := f.server.Serve(f.conns)

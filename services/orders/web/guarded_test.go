@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"testing"
-	"time"
 
 	"dyno/parts/guard"
 	"dyno/parts/guard/guardtest"
@@ -52,7 +51,7 @@ func TestGuardedAllocatesNothing(t *testing.T) {
 // Without a Guard everything may be begun.
 func TestLoopWithoutGuard(t *testing.T) {
 	l, err := NewLoop(HandlerFunc(func(_ context.Context, _ *Request, resp *Response) { resp.Status = 500 }), LoopOptions{
-		FastOptions: FastOptions{MaxBody: testMaxBody, ClientTimeout: time.Minute},
+		FastOptions: fastOptions, Loops: 2, MaxConcurrent: 100,
 		Begin: func(_ int, c *Call) bool {
 			c.Response.Status = 204
 			c.Finish()

@@ -1,9 +1,7 @@
 package web
 
 import (
-	"cmp"
 	"context"
-	"log/slog"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -34,7 +32,7 @@ type Loop struct {
 type LoopOptions struct {
 	FastOptions
 
-	Loops int // 0: as httploop has it
+	Loops int
 
 	// Begin is called on a loop's goroutine for requests that have a whole body and that Guard lets
 	// pass. It reports whether it has taken the request: then it must call Finish, once, at any time
@@ -47,7 +45,7 @@ type LoopOptions struct {
 	// Tick is called by each loop about every 100 ms. Nil: nothing.
 	Tick func(loop int)
 
-	MaxConcurrent int // of those goroutines; beyond: 503; 0: 16,384
+	MaxConcurrent int // of those goroutines; beyond: 503
 }
 
 // Call is a request that an event loop has read, and its answer.
@@ -64,8 +62,6 @@ type Call struct {
 // NewLoop returns one that serves nothing yet. The error is httploop.ErrUnsupported where there are
 // no event loops.
 func NewLoop(h Handler, o LoopOptions) (*Loop, error) {
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	o.MaxConcurrent = cmp.Or(o.MaxConcurrent, 16_384)
 	l := &Loop{handler: h, options: o, served: make(chan struct{})}
 	if o.Guard != nil {
 		o.Guard.Share("", func(name, value string) { l.share = append(l.share, Field{name, value}) })
@@ -74,7 +70,7 @@ func NewLoop(h Handler, o LoopOptions) (*Loop, error) {
 	var err error
 	l.server, err = httploop.New(httploop.Options{
 		Turn: l.turn, Tick: o.Tick, Loops: o.Loops,
-		MaxHead: maxHeader, MaxBody: lenient * o.MaxBody, MaxConnections: cmp.Or(o.MaxConnections, defaultConnections),
+		MaxHead: maxHeader, MaxBody: lenient * o.MaxBody, MaxConnections: o.MaxConnections,
 		ReadTimeout: o.ClientTimeout, WriteTimeout: o.ClientTimeout, IdleTimeout: idleTimeout,
 		Refuse: func(resp *wire.Response, text string) {
 			resp.Add("Content-Type", "application/json")

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
-
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +19,8 @@ import (
 )
 
 const testMaxBody = 1000
+
+var fastOptions = FastOptions{MaxBody: testMaxBody, MaxConnections: 100, ClientTimeout: time.Minute, Log: slog.New(slog.DiscardHandler)}
 
 // servers serve a handler until the test ends, and say where.
 var servers = map[string]func(t *testing.T, h Handler) (address string){
@@ -34,10 +36,10 @@ var servers = map[string]func(t *testing.T, h Handler) (address string){
 		return l.Addr().String()
 	},
 	"fasthttp": func(t *testing.T, h Handler) string {
-		return start(t, NewFast(h, FastOptions{MaxBody: testMaxBody, MaxConnections: 100, ClientTimeout: time.Minute}))
+		return start(t, NewFast(h, fastOptions))
 	},
 	"loop": func(t *testing.T, h Handler) string {
-		l, err := NewLoop(h, LoopOptions{FastOptions: FastOptions{MaxBody: testMaxBody, MaxConnections: 100, ClientTimeout: time.Minute}})
+		l, err := NewLoop(h, LoopOptions{FastOptions: fastOptions, Loops: 2, MaxConcurrent: 16_384})
 		if errors.Is(err, httploop.ErrUnsupported) {
 			t.Skip(err)
 		}
