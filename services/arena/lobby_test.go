@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/assembly"
 	"dyno/services/arena/game"
 	"dyno/services/arena/room"
 )
 
 // Bots are bounded in sum, and their places come free with their rooms.
 func TestBotsAreBounded(t *testing.T) {
-	l := newLobby(Config{}, &room.Stats{Lateness: func(time.Duration) {}}, slog.New(slog.DiscardHandler))
+	l := newLobby(assembly.Defaults[Config](), &room.Stats{Lateness: func(time.Duration) {}}, slog.New(slog.DiscardHandler))
 	defer l.close()
 	full := asked{Capacity: game.MaxPlayers, Bots: game.MaxPlayers}
 	made := 0

@@ -48,7 +48,7 @@ func (n *nodes) join(ctx context.Context, s *server, env *daemon.Env) error {
 			return err
 		}
 		s.changed = s.fleet.Changed
-		s.queue = match.New(s.fleet, match.Options{})
+		s.queue = match.New(s.fleet, match.Usual())
 		s.deaf, err = s.fleet.Listen(fleet.Lobby, func(m fleet.Message) { s.hear(m.From, m.Text) })
 		if err != nil {
 			s.fleet.Close()
@@ -56,7 +56,9 @@ func (n *nodes) join(ctx context.Context, s *server, env *daemon.Env) error {
 		}
 	}
 	if n.agones {
-		s.hangar.Go(func() { agones.Run(s.parked, agones.Options{Players: s.players, Log: env.Log}) })
+		s.hangar.Go(func() {
+			agones.Run(s.parked, agones.Options{SDK: agones.New(""), Players: s.players, Log: env.Log, Pace: agones.Pace})
+		})
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	c := FromChoice(env.Choice)
 	stats := new(room.Stats)
 	lobby := newLobby(c, stats, env.Log)
-	s := &server{data: env.Data, queue: match.New(lobby, match.Options{}), beats: heartbeat.New(c.Heartbeat), background: lanes.New(lanes.Config{})}
+	s := &server{data: env.Data, queue: match.New(lobby, match.Usual()), beats: heartbeat.New(c.Heartbeat), background: lanes.New(lanes.Config{})}
 	s.parked, s.leaveHangar = context.WithCancel(context.Background())
 	s.sessions = &sessions{lobby: lobby, accept: socket.Frames, open: map[*session]bool{}, owner: s.owner, say: s.say}
 	if c.Socket == "coder" {

@@ -18,7 +18,7 @@ import (
 // Counter is the name of the counter of players, which the manifest declares (fleet.yaml).
 const Counter = "players"
 
-// Pace is from one report of health to the next, while the sidecar answers.
+// Pace is that of every server.
 const Pace = 2 * time.Second
 
 const (
@@ -28,10 +28,10 @@ const (
 
 // Options of Run.
 type Options struct {
-	SDK     *SDK // nil: New("")
+	SDK     *SDK
 	Players func() (count, capacity int)
 	Log     *slog.Logger
-	Pace    time.Duration // 0: Pace
+	Pace    time.Duration // from one report of health to the next, while the sidecar answers
 }
 
 // Declare adds the flag that asks for Run.
@@ -43,12 +43,6 @@ func Declare(set *pflag.FlagSet, on *bool) {
 // this game server. The caller begins it when clients can connect. It retries what fails and logs
 // the first failure only.
 func Run(ctx context.Context, o Options) {
-	if o.SDK == nil {
-		o.SDK = New("")
-	}
-	if o.Pace == 0 {
-		o.Pace = Pace
-	}
 	r := reporter{Options: o}
 	wait := time.NewTimer(0)
 	defer wait.Stop()

@@ -13,7 +13,6 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -50,7 +49,7 @@ type Options struct {
 	Cluster string        // HOST:PORT at which other nodes connect
 	Routes  []string      // HOST:PORT of other nodes; one that runs is enough to find the rest
 	Secret  []byte        // what all nodes share, and no other program has: 32 bytes or more
-	Beat    time.Duration // from one announcement to the next; 0: 1 s
+	Beat    time.Duration // from one announcement to the next
 
 	Rooms func() []Room // of this node
 	Match match.Rooms   // of this node
@@ -90,7 +89,6 @@ func Start(ctx context.Context, o Options) (*Fleet, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	o.Beat = cmp.Or(o.Beat, beat)
 	f := &Fleet{o: o, run: rand.Text(), change: make(chan struct{}, 1), nodes: map[string]*node{}, rate: newChatRate()}
 	known := password(rand.Text())
 	var err error

@@ -199,7 +199,7 @@ func TestThreeNodes(t *testing.T) {
 	hallB.seats[0].Leave() // a place becomes free, in a room of skill 1000
 	hallB.mu.Unlock()
 	b.Changed()
-	q := match.New(c, match.Options{})
+	q := match.New(c, match.Usual())
 	servicetest.Await(t, func() string { return "a match from c into b's room" }, func() bool {
 		place, _, err := q.Ask(t.Context(), match.Player{Name: "late", Skill: 1000})
 		if err != nil {
@@ -260,7 +260,7 @@ func TestStrangersStayOut(t *testing.T) {
 	a, _ := start(t, "a", at)
 	h := &hall{name: "x", rooms: map[string]*match.Seats{"x-0": match.NewSeats(1, nil)}}
 	log := &lines{}
-	stranger, err := Start(t.Context(), Options{Node: "x", URL: "http://x", Cluster: address(t), Routes: []string{at},
+	stranger, err := Start(t.Context(), Options{Node: "x", URL: "http://x", Beat: beat, Cluster: address(t), Routes: []string{at},
 		Secret: []byte(strings.Repeat("x", minSecret)), Rooms: h.list, Match: h, Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +283,7 @@ func TestOneName(t *testing.T) {
 	at := address(t)
 	log := &lines{}
 	h := &hall{name: "first", rooms: map[string]*match.Seats{"first-0": match.NewSeats(1, nil)}}
-	first, err := Start(t.Context(), Options{Node: "a", URL: "http://first", Cluster: at,
+	first, err := Start(t.Context(), Options{Node: "a", URL: "http://first", Beat: beat, Cluster: at,
 		Secret: secret, Rooms: h.list, Match: h, Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -379,7 +379,7 @@ func TestAnnouncementsAreBounded(t *testing.T) {
 func TestPortTaken(t *testing.T) {
 	a, _ := start(t, "a", "127.0.0.1:0")
 	h := &hall{}
-	_, err := Start(t.Context(), Options{Node: "b", URL: "http://b", Cluster: a.Addr(), Secret: secret, Rooms: h.list, Match: h, Log: slog.New(slog.DiscardHandler)})
+	_, err := Start(t.Context(), Options{Node: "b", URL: "http://b", Beat: beat, Cluster: a.Addr(), Secret: secret, Rooms: h.list, Match: h, Log: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(), "taken") {
 		t.Errorf("a port that is taken: %v", err)
 	}

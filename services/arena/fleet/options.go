@@ -40,7 +40,7 @@ func (f *Flags) Alone() bool {
 
 // Options reads what the flags name. The caller adds rooms and log.
 func (f *Flags) Options() (o Options, err error) {
-	o = Options{Node: f.node, URL: strings.TrimRight(f.URL, "/"), Cluster: f.cluster, Routes: f.routes}
+	o = Options{Node: f.node, URL: strings.TrimRight(f.URL, "/"), Cluster: f.cluster, Routes: f.routes, Beat: beat}
 	if f.secret == "" {
 		return o, errors.New("--cluster-secret: nodes prove by a shared secret that they belong together: make a file with openssl rand -hex 32, and name it here")
 	}

@@ -82,14 +82,19 @@ type Rooms interface {
 	Reserve(ctx context.Context, room string, p Player) (Place, error)
 }
 
-// Options of a Queue; the zero value is the documented default.
+// Options of a Queue.
 type Options struct {
-	Window   int              // how far the skill of a room or partner may be from a player's in the beginning; 0: 50
-	Widen    time.Duration    // after which the window doubles, and again after the same time; 0: 2 s
-	Patience time.Duration    // after which any room or partner will do, and without one a room of the player's own; 0: 10 s
-	Idle     time.Duration    // after which a ticket is forgotten that was not asked for; 0: 10 s
-	Tickets  int              // players that may wait; 0: 1,000
-	Now      func() time.Time // nil: time.Now
+	Window   int           // how far the skill of a room or partner may be from a player's in the beginning
+	Widen    time.Duration // after which the window doubles, and again after the same time
+	Patience time.Duration // after which any room or partner will do, and without one a room of the player's own
+	Idle     time.Duration // after which a ticket is forgotten that was not asked for
+	Tickets  int           // players that may wait
+	Now      func() time.Time
+}
+
+// Usual are the options of every server.
+func Usual() Options {
+	return Options{Window: 50, Widen: 2 * time.Second, Patience: 10 * time.Second, Idle: 10 * time.Second, Tickets: 1000, Now: time.Now}
 }
 
 // Queue is the players that wait.
@@ -117,14 +122,6 @@ const attempts = 3
 
 // New returns an empty queue.
 func New(rooms Rooms, o Options) *Queue {
-	o.Window = cmp.Or(o.Window, 50)
-	o.Widen = cmp.Or(o.Widen, 2*time.Second)
-	o.Patience = cmp.Or(o.Patience, 10*time.Second)
-	o.Idle = cmp.Or(o.Idle, 10*time.Second)
-	o.Tickets = cmp.Or(o.Tickets, 1000)
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	return &Queue{rooms: rooms, o: o, tickets: map[string]*ticket{}}
 }
 

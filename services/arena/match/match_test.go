@@ -90,7 +90,9 @@ func (h *house) Reserve(_ context.Context, room string, p Player) (Place, error)
 func setup(capacity, most int) (*clock, *house, *Queue) {
 	c := &clock{now: time.Unix(1000, 0)}
 	h := newHouse(c, capacity, most)
-	return c, h, New(h, Options{Now: c.Now})
+	o := Usual()
+	o.Now = c.Now
+	return c, h, New(h, o)
 }
 
 func ask(t testing.TB, q *Queue, name string, skill int) (*Place, string) {
@@ -185,7 +187,9 @@ func TestAPlayerAloneGetsARoom(t *testing.T) {
 
 func TestTicketsAreBounded(t *testing.T) {
 	c := &clock{now: time.Unix(1000, 0)}
-	q := New(newHouse(c, 4, 10), Options{Tickets: 2, Now: c.Now})
+	o := Usual()
+	o.Tickets, o.Now = 2, c.Now
+	q := New(newHouse(c, 4, 10), o)
 	ask(t, q, "a", 0)
 	_, second := ask(t, q, "b", 1000)
 	if _, _, err := q.Ask(t.Context(), Player{Name: "c", Skill: 2000}); !errors.Is(err, ErrFull) {
