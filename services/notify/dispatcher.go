@@ -53,8 +53,8 @@ type Config struct {
 	Backoff       time.Duration `set:"backoff" default:"500ms" min:"1ms" max:"1h" doc:"pause before the second attempt, half of it random; it doubles"`
 	MaxBackoff    time.Duration `set:"max_backoff" default:"1m" min:"1ms" max:"24h" doc:"longest pause between attempts"`
 	SecretOverlap time.Duration `set:"secret_overlap" default:"24h" min:"0s" max:"720h" doc:"time that a replaced secret still signs"`
-	MaxStreams    int           `set:"max_streams" default:"10000" min:"1" max:"1048576" doc:"open streams, by server-sent events or WebSocket; above it 503"`
 
+	Streams   push.Options
 	JetStream store.JetStream
 	Data      string // folder of the logs
 
@@ -152,7 +152,8 @@ func (d *Dispatcher) open(sender *webhook.Sender) (err error) {
 		return errors.Join(err, s.Close())
 	}
 	d.stream = ingest.NewStream(s)
-	d.streams = push.New(d.stream, push.Options{MaxStreams: c.MaxStreams})
+	c.Streams.Log = c.Logger
+	d.streams = push.New(d.stream, c.Streams)
 	d.acceptor = ingest.New(ingest.Options{
 		Store: s, IDs: ids, Table: d.table, Reader: d.reader, Deliverer: d.deliverer, Stream: d.stream,
 		MaxPending: c.MaxPending, MaxLog: c.MaxLog, MaxAge: c.MaxAge,

@@ -40,7 +40,8 @@ func TestTenThousandStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const bound = 10_000
 		log := newLog()
-		streams := New(log, Options{Heartbeat: time.Hour})
+		streams := New(log, options())
+		streams.heartbeat = time.Hour
 		var notices, deadlines atomic.Int64
 		var all sync.WaitGroup
 		open := func() *httptest.ResponseRecorder {
@@ -86,7 +87,7 @@ func TestTenThousandStreams(t *testing.T) {
 // for ever.
 func TestNeedsDeadlines(t *testing.T) {
 	answer := httptest.NewRecorder()
-	streams := New(newLog(), Options{})
+	streams := New(newLog(), options())
 	streams.SSE(answer, httptest.NewRequest("GET", "/v1/stream", nil))
 	if answer.Code != http.StatusInternalServerError || !strings.Contains(answer.Body.String(), "cannot carry a stream") {
 		t.Errorf("%d: %s", answer.Code, answer.Body)
@@ -105,7 +106,7 @@ func TestChunksAreBounded(t *testing.T) {
 	log.put("unwanted", 3*maxVisits)
 	log.add("large", fmt.Sprintf("%q", strings.Repeat("x", 1<<20)))
 	log.add("large", fmt.Sprintf("%q", strings.Repeat("x", 1<<20)))
-	streams := New(log, Options{})
+	streams := New(log, options())
 	at := &position{types: []string{"small", "large"}, next: 1}
 	got := 0
 	for range 100 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"dyno/parts/assembly"
 )
 
 // bench is a server of streams in a bubble, reached through pipes: a write blocks until it is read,
@@ -40,6 +43,13 @@ func (b *bench) authorised(next http.HandlerFunc) http.HandlerFunc {
 		b.mu.Unlock()
 		next(w, r.WithContext(ctx))
 	}
+}
+
+// options are the defaults, without a log.
+func options() Options {
+	o := assembly.Defaults[Options]()
+	o.Log = slog.New(slog.DiscardHandler)
+	return o
 }
 
 // serve calls body with a server, and then ends everything.

@@ -4,9 +4,9 @@
 //
 // Nothing is buffered for a slow reader: each stream reads the log at its own pace, one chunk at a
 // time, and one that falls behind what the log keeps receives the numbers it missed. A reader that
-// takes longer than Options.WriteTimeout for a chunk is cut off, and receives the reason if it
-// reads the rest a little later. It is not for confirmed delivery: this package does not know what
-// a client does with a notice.
+// takes longer than 10 s for a chunk is cut off, and receives the reason if it reads the rest a
+// little later. It is not for confirmed delivery: this package does not know what a client does
+// with a notice.
 //
 // Server-sent events end a line at CR, LF or both, so each of these in a payload becomes a data
 // field of its own and reaches the client as LF. JSON knows line ends only between its tokens, so
@@ -48,35 +48,23 @@ type Notice struct {
 	Accepted time.Time
 }
 
-// Options bound the streams. The zero Options are the defaults.
-type Options struct {
-	MaxStreams   int           // open at a time, both kinds together; 0: 10,000; beyond, 503
-	Heartbeat    time.Duration // interval between signs of life of an idle stream; 0: 15 s, half of what proxies usually allow
-	WriteTimeout time.Duration // for a chunk of notices (64 KiB, or one notice that is larger); 0: 10 s
-	Log          *slog.Logger  // for what ends a stream and is not its client's doing; nil: none
-}
+const (
+	heartbeat = 15 * time.Second // between signs of life of an idle stream: half of what proxies usually allow
+	writeTime = 10 * time.Second // for a chunk of notices (64 KiB, or one notice that is larger)
+)
 
-func (o Options) withDefaults() Options {
-	if o.MaxStreams <= 0 {
-		o.MaxStreams = 10_000
-	}
-	if o.Heartbeat <= 0 {
-		o.Heartbeat = 15 * time.Second
-	}
-	if o.WriteTimeout <= 0 {
-		o.WriteTimeout = 10 * time.Second
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	return o
+// Options bound the streams.
+type Options struct {
+	MaxStreams int          `set:"max_streams" default:"10000" min:"1" max:"1048576" doc:"open streams, by server-sent events or WebSocket; above it 503"`
+	Log        *slog.Logger // for what ends a stream and is not its client's doing
 }
 
 // Streams serves the streams of one source: SSE and WebSocket are handlers of GET requests.
 type Streams struct {
-	source Source
-	o      Options
-	chunks sync.Pool // of *chunk
+	source    Source
+	o         Options
+	heartbeat time.Duration // the constant, unless a test waits for nothing else
+	chunks    sync.Pool     // of *chunk
 
 	sent, cut atomic.Uint64
 
@@ -87,7 +75,7 @@ type Streams struct {
 
 // New returns the streams of a source.
 func New(s Source, o Options) *Streams {
-	return &Streams{source: s, o: o.withDefaults(), chunks: sync.Pool{New: func() any { return new(chunk) }}}
+	return &Streams{source: s, o: o, heartbeat: heartbeat, chunks: sync.Pool{New: func() any { return new(chunk) }}}
 }
 
 // Stats is what the streams have seen so far.
@@ -110,7 +98,7 @@ func (s *Streams) Count() int {
 }
 
 // Wait returns when no stream is open, or with the reason why ctx ended. After the source has
-// closed that takes no longer than twice Options.WriteTimeout and 20 s, whatever clients do. A
+// closed that takes no longer than twice writeTime and 20 s, whatever clients do. A
 // server's Shutdown does not wait for WebSocket streams, so Wait is called after it.
 func (s *Streams) Wait(ctx context.Context) error {
 	s.mu.Lock()

@@ -77,7 +77,9 @@ func FuzzParse(f *testing.F) {
 
 func TestRefusals(t *testing.T) {
 	upgrade := []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "AAAAAAAAAAAAAAAAAAAAAA=="}
-	serve(t, Options{MaxStreams: 1}, func(t *testing.T, b *bench) {
+	o := options()
+	o.MaxStreams = 1
+	serve(t, o, func(t *testing.T, b *bench) {
 		for _, c := range []struct {
 			target  string
 			headers []string
@@ -126,7 +128,7 @@ func refused(b *bench, target string, headers []string, status int, field string
 }
 
 func TestOnlyGET(t *testing.T) {
-	serve(t, Options{}, func(t *testing.T, b *bench) {
+	serve(t, options(), func(t *testing.T, b *bench) {
 		for _, target := range []string{"/v1/stream", "/v1/ws"} {
 			answer, err := b.client.Head(fmt.Sprint("http://notify.test", target))
 			if err != nil || answer.StatusCode != http.StatusMethodNotAllowed {

@@ -136,7 +136,7 @@ func (e *events) end(why error) {
 		return // the client has gone
 	}
 	// The server writes the end of the answer after the handler.
-	_ = e.conn.SetWriteDeadline(time.Now().Add(e.streams.o.WriteTimeout))
+	_ = e.conn.SetWriteDeadline(time.Now().Add(writeTime))
 }
 
 // write sends and flushes. It leaves no deadline behind: HTTP/2 would end the stream when it

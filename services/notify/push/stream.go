@@ -103,7 +103,7 @@ func (s *Streams) follow(ctx context.Context, at *position, t transport) error {
 			return err
 		}
 	}
-	beat := time.NewTicker(s.o.Heartbeat)
+	beat := time.NewTicker(s.heartbeat)
 	defer beat.Stop()
 	for {
 		more, open := s.source.Wait(at.next)
@@ -126,7 +126,7 @@ func (s *Streams) follow(ctx context.Context, at *position, t transport) error {
 				return err
 			}
 			if sent {
-				beat.Reset(s.o.Heartbeat)
+				beat.Reset(s.heartbeat)
 			}
 		}
 	}
@@ -231,8 +231,8 @@ func (s *Streams) scan(c *chunk, at *position, t transport) (found bool, err err
 // too late.
 func (s *Streams) timely(write func(deadline time.Time) error) error {
 	begin := time.Now()
-	err := write(begin.Add(s.o.WriteTimeout + grace))
-	late := err == nil && time.Since(begin) > s.o.WriteTimeout
+	err := write(begin.Add(writeTime + grace))
+	late := err == nil && time.Since(begin) > writeTime
 	if late || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
 		return errSlow
 	}

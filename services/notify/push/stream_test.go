@@ -50,7 +50,7 @@ func expect(t *testing.T, conn *websocket.Conn, want ...string) {
 }
 
 func TestSSE(t *testing.T) {
-	serve(t, Options{}, func(t *testing.T, b *bench) {
+	serve(t, options(), func(t *testing.T, b *bench) {
 		b.log.put("order.paid", 3)
 		all := b.sse("/v1/stream?after=0")
 		for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"} {
@@ -90,7 +90,7 @@ func TestSSE(t *testing.T) {
 }
 
 func TestWebSocket(t *testing.T) {
-	serve(t, Options{}, func(t *testing.T, b *bench) {
+	serve(t, options(), func(t *testing.T, b *bench) {
 		b.log.put("order.paid", 2)
 		all, now := b.ws("/v1/ws?after=1"), b.ws("/v1/ws?types=alert")
 		defer all.CloseNow()
@@ -118,7 +118,7 @@ func TestWebSocket(t *testing.T) {
 
 // A stream that may not go on ends with the reason and without what came after it; others go on.
 func TestUnauthorizedEnds(t *testing.T) {
-	serve(t, Options{}, func(t *testing.T, b *bench) {
+	serve(t, options(), func(t *testing.T, b *bench) {
 		events, other, messages := b.sse("/v1/stream"), b.sse("/v1/stream"), b.ws("/v1/ws")
 		synctest.Wait()
 		why := refusal.New(http.StatusUnauthorized, "your key is gone")
@@ -156,7 +156,7 @@ func closedWith(t *testing.T, conn *websocket.Conn, code websocket.StatusCode) {
 }
 
 func TestGaps(t *testing.T) {
-	serve(t, Options{}, func(t *testing.T, b *bench) {
+	serve(t, options(), func(t *testing.T, b *bench) {
 		b.log.put("a", 9)
 		b.log.trim(4)
 		b.log.lose(6, 9) // as if their records were damaged
@@ -175,7 +175,9 @@ func TestGaps(t *testing.T) {
 
 func TestSourceFails(t *testing.T) {
 	var lines bytes.Buffer
-	serve(t, Options{Log: slog.New(slog.NewTextHandler(&lines, nil))}, func(t *testing.T, b *bench) {
+	o := options()
+	o.Log = slog.New(slog.NewTextHandler(&lines, nil))
+	serve(t, o, func(t *testing.T, b *bench) {
 		events, messages := b.sse("/v1/stream"), b.ws("/v1/ws")
 		b.log.fail(errors.New("disk on fire"))
 		b.log.put("a", 1)
@@ -193,7 +195,7 @@ func TestSourceFails(t *testing.T) {
 // live.
 // A stream may read notices before they are announced, and is then woken in vain.
 func TestWokenInVain(t *testing.T) {
-	serve(t, Options{}, func(t *testing.T, b *bench) {
+	serve(t, options(), func(t *testing.T, b *bench) {
 		b.log.put("a", 1)
 		s := b.sse("/v1/stream?after=0")
 		s.expect(t, numbered(1, "a"))
@@ -208,7 +210,7 @@ func TestWokenInVain(t *testing.T) {
 }
 
 func TestHeartbeats(t *testing.T) {
-	serve(t, Options{}, func(t *testing.T, b *bench) {
+	serve(t, options(), func(t *testing.T, b *bench) {
 		events, messages := b.sse("/v1/stream?types=b"), b.ws("/v1/ws?types=b")
 		reading := messages.CloseRead(t.Context()) // answers pings
 		go func() {
@@ -231,7 +233,7 @@ func TestHeartbeats(t *testing.T) {
 
 // A client whose types are rare resumes behind what it has been spared.
 func TestHeartbeatMovesID(t *testing.T) {
-	serve(t, Options{}, func(t *testing.T, b *bench) {
+	serve(t, options(), func(t *testing.T, b *bench) {
 		b.log.put("a", 3)
 		conn := b.raw("/v1/stream?types=b&after=1")
 		defer conn.Close()
@@ -250,7 +252,7 @@ func TestHeartbeatMovesID(t *testing.T) {
 // What is sent is a sign of life itself; a ping behind much data would wait for its answer too
 // long.
 func TestNoHeartbeatsWhileNoticesFlow(t *testing.T) {
-	serve(t, Options{}, func(t *testing.T, b *bench) {
+	serve(t, options(), func(t *testing.T, b *bench) {
 		events := b.sse("/v1/stream")
 		for seq := range uint64(20) {
 			time.Sleep(10 * time.Second)
@@ -275,7 +277,7 @@ func (b *bench) rawWebSocket() (net.Conn, *bufio.Reader) {
 }
 
 func TestDeadPeerIsNoticed(t *testing.T) {
-	serve(t, Options{}, func(t *testing.T, b *bench) {
+	serve(t, options(), func(t *testing.T, b *bench) {
 		alive := b.ws("/v1/ws")
 		defer alive.CloseNow()
 		alive.CloseRead(t.Context())
@@ -296,7 +298,7 @@ func TestDeadPeerIsNoticed(t *testing.T) {
 }
 
 func TestProtocolErrorEndsStream(t *testing.T) {
-	serve(t, Options{}, func(t *testing.T, b *bench) {
+	serve(t, options(), func(t *testing.T, b *bench) {
 		conn, frames := b.rawWebSocket()
 		defer conn.Close()
 		conn.Write([]byte{0x81, 0x00}) // a text frame without a mask
@@ -311,7 +313,7 @@ func TestProtocolErrorEndsStream(t *testing.T) {
 }
 
 func TestSlowReaders(t *testing.T) {
-	serve(t, Options{}, func(t *testing.T, b *bench) {
+	serve(t, options(), func(t *testing.T, b *bench) {
 		// One stream is read immediately, one before the grace is over, and one never.
 		quick, late, never := b.sse("/v1/stream"), b.sse("/v1/stream"), b.raw("/v1/stream")
 		lateMessages, neverMessages := b.ws("/v1/ws"), b.ws("/v1/ws")
@@ -392,7 +394,7 @@ func TestResumeExactlyOnce(t *testing.T) {
 				want = append(want, uint64(i+1))
 			}
 		}
-		serve(t, Options{}, func(_ *testing.T, b *bench) {
+		serve(t, options(), func(_ *testing.T, b *bench) {
 			var writing sync.WaitGroup
 			ready := make(chan struct{})
 			writing.Go(func() {
@@ -495,7 +497,7 @@ func (b *bench) readMessages(cuts []int, ready chan struct{}) (got []uint64) {
 // Over HTTP/2 there is no connection to close, and a deadline that passes would reset the stream.
 func TestSSEOverHTTP2(t *testing.T) {
 	log := newLog()
-	streams := New(log, Options{})
+	streams := New(log, options())
 	server := httptest.NewUnstartedServer(http.HandlerFunc(streams.SSE))
 	server.EnableHTTP2 = true
 	server.StartTLS()

@@ -138,7 +138,7 @@ func (m *messages) beat(uint64) error {
 	}
 	m.tasks.Go(func() {
 		defer m.pinging.Store(false)
-		ctx, cancel := context.WithTimeout(m.ctx, m.streams.o.Heartbeat+m.streams.o.WriteTimeout)
+		ctx, cancel := context.WithTimeout(m.ctx, m.streams.heartbeat+writeTime)
 		defer cancel()
 		if m.conn.Ping(ctx) != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			m.cancel(errSlow)
