@@ -35,7 +35,7 @@ var inside = map[string][]room{
 		{"*", nil, "one mechanism, of use without the others"},
 	},
 	"services/orders": {
-		{".", []string{"gateway", "release", "web", "auth", "message", "postgres"}, "the service: its command line, its database and server, around the gateway"},
+		{".", []string{"gateway", "release", "web", "auth", "message", "store", "postgres"}, "the service: its command line, its database and server, around the gateway"},
 		{"gateway", []string{"web", "cache", "store", "auth", "message", "encode", "query", "batcher", "order"}, "what happens to a request, in its order; it knows no server"},
 		{"release", []string{"web"}, "two versions of any handler; it knows no order"},
 		{"web", nil, "HTTP, whichever server reads it; it knows no order"},

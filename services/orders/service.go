@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"dyno/parts/assembly"
 	"dyno/parts/daemon"
@@ -32,6 +33,7 @@ import (
 	"dyno/services/orders/message"
 	"dyno/services/orders/postgres"
 	"dyno/services/orders/release"
+	"dyno/services/orders/store/dsn"
 	"dyno/services/orders/web"
 
 	"github.com/spf13/pflag"
@@ -40,7 +42,8 @@ import (
 // Service describes ordersd.
 func Service() daemon.Service { return ServiceWith(func(*gateway.Config) {}) }
 
-// ServiceWith describes ordersd with a change of its Config, made when it starts.
+// ServiceWith describes ordersd with a change of its Config, made when it starts: the hook of
+// exhibits (bench/claims), which put their own Around the handlers and their own Encoder in.
 func ServiceWith(change func(*gateway.Config)) daemon.Service {
 	f := flags{change: change}
 	return daemon.Service{
@@ -91,12 +94,12 @@ func (f *flags) declare(set *pflag.FlagSet) {
 }
 
 func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, error) {
+	if err := f.check(); err != nil { // before anything is started
+		return daemon.Running{}, daemon.Usage(err)
+	}
 	c := FromChoice(env.Choice)
 	c.DSNs, c.Owners, c.Replica, c.Auth.Audience, c.Auth.Issuer, c.Log = f.dsns, f.owners, f.replica, f.audience, f.issuer, env.Log
 	f.change(&c)
-	if err := c.Check(); err != nil { // before anything is started
-		return daemon.Running{}, daemon.Usage(err)
-	}
 	if env.Tracer != nil {
 		c.Tracer = env.Tracer
 	}
@@ -111,7 +114,7 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		}
 	}
 	if err := r.start(ctx, c); err != nil {
-		return daemon.Running{}, errors.Join(err, r.stop(context.WithoutCancel(ctx)))
+		return daemon.Running{}, errors.Join(usage(err), r.stop(context.WithoutCancel(ctx)))
 	}
 	out := daemon.Running{Ready: r.gateway.Ready, WriteTimeout: env.ReadTimeout, Drain: r.stop}
 	if c.Web == "nethttp" {
@@ -129,6 +132,27 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	r.server.Start(env.Listen, env.Connections, env.Fail)
 	out.Front = r.server
 	return out, nil
+}
+
+// check refuses flags that cannot go together.
+func (f *flags) check() error {
+	switch {
+	case slices.Contains(f.dsns, ""):
+		return errors.New("--dsn is empty; give a URL such as postgres://user@host:5432/orders, or leave it out for a PostgreSQL of its own")
+	case len(f.owners) > 0 && len(f.owners) != len(f.dsns):
+		return fmt.Errorf("--owner-dsn is given %d times and --dsn %d times; give both for each database, in the same order", len(f.owners), len(f.dsns))
+	case len(f.dsns) > 1 && f.replica != "":
+		return errors.New("--replica can only stand beside a single --dsn, not beside several shards")
+	}
+	return nil
+}
+
+// usage marks an error that other flags avoid: of a DSN, or of the file of keys.
+func usage(err error) error {
+	if errors.Is(err, dsn.ErrOptions) || errors.Is(err, auth.ErrKeys) {
+		return daemon.Usage(err)
+	}
+	return err
 }
 
 // server serves the public address instead of net/http.

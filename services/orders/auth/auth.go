@@ -22,6 +22,7 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -46,6 +47,9 @@ type Config struct {
 
 	Log *slog.Logger
 }
+
+// ErrKeys is what Open's error wraps when the file of keys is the fault.
+var ErrKeys = errors.New("the keys cannot be read")
 
 // Verifier verifies tokens. Its methods are safe for concurrent use.
 type Verifier struct {

@@ -50,7 +50,7 @@ func (k *keyring) secret() bool {
 // unread says what to do where there is no file.
 func unread(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the keys cannot be read: %w; ordersd token makes a file with one", err)
+		return fmt.Errorf("%w: %w; ordersd token makes a file with one", ErrKeys, err)
 	}
-	return err
+	return fmt.Errorf("%w: %w", ErrKeys, err)
 }

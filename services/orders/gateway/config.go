@@ -1,10 +1,6 @@
 package gateway
 
 import (
-	"errors"
-	"fmt"
-	"slices"
-
 	"dyno/services/orders/auth"
 	"dyno/services/orders/encode"
 	"dyno/services/orders/store"
@@ -30,25 +26,12 @@ type Config struct {
 
 	Tracer trace.Tracer // nil: none
 
-	Encoder encode.Encoder // of answers in JSON, instead of the seam's; nil: the seam's
-
-	// Around is put around each route's handler, inside authentication. It may answer in
-	// another goroutine. Nil: nothing is.
-	Around func(web.Handler) web.Handler
-}
-
-// Check refuses what cannot go together, in the words of the command line.
-func (c Config) Check() error {
-	sharded := len(c.DSNs) > 1
-	switch {
-	case slices.Contains(c.DSNs, ""):
-		return errors.New("--dsn is empty; give a URL such as postgres://user@host:5432/orders, or leave it out for a PostgreSQL of its own")
-	case len(c.Owners) > 0 && len(c.Owners) != len(c.DSNs):
-		return fmt.Errorf("--owner-dsn is given %d times and --dsn %d times; give both for each database, in the same order", len(c.Owners), len(c.DSNs))
-	case sharded && c.Replica != "":
-		return errors.New("--replica can only stand beside a single --dsn, not beside several shards")
-	}
-	return nil
+	// The hooks of orders.ServiceWith, which no command sets.
+	//
+	// Encoder writes answers in JSON instead of the seam's; nil: the seam's. Around is put around each
+	// route's handler, inside authentication, and may answer in another goroutine; nil: nothing is.
+	Encoder encode.Encoder
+	Around  func(web.Handler) web.Handler
 }
 
 // Begins reports whether order queries can be begun by a loop (see Beginner): nothing is in their

@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"time"
 
-	"dyno/parts/daemon"
 	"dyno/parts/refusal"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/cache"
@@ -23,7 +22,6 @@ import (
 	"dyno/services/orders/order"
 	"dyno/services/orders/query"
 	"dyno/services/orders/store"
-	"dyno/services/orders/store/dsn"
 	"dyno/services/orders/web"
 )
 
@@ -50,7 +48,8 @@ type route struct {
 	handler web.Handler
 }
 
-// New connects to the database, brings its schema up to date, and puts a gateway together.
+// New connects to the database, brings its schema up to date, and puts a gateway together. An error
+// that another Config avoids wraps auth.ErrKeys or dsn.ErrOptions.
 func New(ctx context.Context, c Config) (*Gateway, error) {
 	c.Auth.Log = c.Log
 	g := &Gateway{config: c, log: c.Log, msgpack: encode.Msgpack(), latency: newLatencies(), counters: new(counters)}
@@ -63,9 +62,6 @@ func New(ctx context.Context, c Config) (*Gateway, error) {
 
 func (g *Gateway) open(ctx context.Context) (err error) {
 	c := g.config
-	if err := c.Check(); err != nil {
-		return err
-	}
 	if g.json, err = encode.JSON(c.JSON); err != nil {
 		return err
 	}
@@ -74,13 +70,10 @@ func (g *Gateway) open(ctx context.Context) (err error) {
 	}
 	g.verifier, err = auth.Open(c.Auth)
 	if err != nil {
-		return daemon.Usage(err)
+		return err
 	}
 	g.closers = append(g.closers, g.verifier.Close)
 	g.store, err = store.Open(ctx, c.Options)
-	if errors.Is(err, dsn.ErrOptions) {
-		return daemon.Usage(err)
-	}
 	if err != nil {
 		return err
 	}
