@@ -319,3 +319,27 @@ func TestShownChoiceHasNoSecrets(t *testing.T) {
 		t.Error("the reader of the setting does not get it")
 	}
 }
+
+// A name that is not there, or no more, is refused with those that are, and with the likeliest.
+func TestUnknownNames(t *testing.T) {
+	p := Parts{
+		Seams:    []Seam{{Name: "lookup", Impls: []Impl{{Name: "single"}, {Name: "batch"}}}},
+		Settings: []Setting{{Name: "workers", Kind: "int", Default: "1", Min: "1", Max: "9"}},
+		Ladder:   []Step{{Name: "batched", Change: map[string]string{"lookup": "batch"}}},
+	}
+	for _, c := range []struct{ assembly, key, value, says string }{
+		{"bached", "", "", `unknown assembly "bached"; did you mean "batched"? there are baseline, batched, tuned`},
+		{Tuned, "lokup", "batch", `unknown seam or setting "lokup"; did you mean "lookup"? there are lookup, workers`},
+		{Tuned, "worker", "1", `unknown seam or setting "worker"; did you mean "workers"? there are lookup, workers`},
+		{Tuned, "queue_capacity", "1", `unknown seam or setting "queue_capacity"; there are lookup, workers`},
+		{Tuned, "lookup", "bach", `unknown implementation of seam lookup "bach"; did you mean "batch"? there are single, batch`},
+	} {
+		var overrides map[string]string
+		if c.key != "" {
+			overrides = map[string]string{c.key: c.value}
+		}
+		if _, err := p.Resolve(c.assembly, overrides); err == nil || err.Error() != c.says {
+			t.Errorf("%s %s=%s: %v, want %s", c.assembly, c.key, c.value, err, c.says)
+		}
+	}
+}
