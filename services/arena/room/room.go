@@ -23,7 +23,6 @@ import (
 
 	"dyno/services/arena/delta"
 	"dyno/services/arena/game"
-	"dyno/services/arena/history"
 	"dyno/services/arena/match"
 	"dyno/services/arena/wire"
 )
@@ -89,7 +88,7 @@ type Room struct {
 	players []*player // in order of their ids
 	watch   map[*Client]bool
 	polled  []*Client // have a Reader
-	history history.History
+	history history
 	poller  poller // of the goroutine that takes the ticks
 	view    view
 }
@@ -128,7 +127,7 @@ func (r *Room) State(tick uint32) (delta.State, bool) {
 	if tick == 0 {
 		tick = r.world.Tick()
 	}
-	return r.history.Find(tick)
+	return r.history.find(tick)
 }
 
 // Open returns what a matchmaker must know of the room.

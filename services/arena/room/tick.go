@@ -77,10 +77,10 @@ func (r *Room) tick() bool {
 	}
 	r.world.Step()
 	r.now.Store(r.world.Tick())
-	s := r.history.Next(r.world.Tick())
+	s := r.history.next(r.world.Tick())
 	s.Entities = r.world.Entities(s.Entities)
 	s.Hash = game.Hash(s.Entities)
-	r.history.Keep(s)
+	r.history.keep(s)
 	if rec != nil {
 		rec.Step(s.Hash)
 	}

@@ -101,7 +101,7 @@ func (v *view) delta(c *Client) []byte {
 	if radius := v.room.config.Interest; radius > 0 && c.player.id != 0 {
 		return v.nearby(c, int32(radius*game.Scale))
 	}
-	base, before := v.room.history.State(c.base), v.room.history.State(c.before)
+	base, before := v.room.history.state(c.base), v.room.history.state(c.before)
 	if base == nil || v.room.config.State == "delta" {
 		before = nil
 	}

@@ -1,8 +1,4 @@
-// Package history keeps the states of a room: the newest as they are, from which deltas start, and
-// all of the last seconds as bits, which take a hundredth of the memory.
-//
-// It is not for recordings, which are on disk. It starts no goroutines; the room's lock guards it.
-package history
+package room
 
 import (
 	"slices"
@@ -18,8 +14,9 @@ const (
 	groups   = seconds + 1 // one of them is being written
 )
 
-// History is the states of the last seconds.
-type History struct {
+// history is the states of a room: the newest as they are, from which deltas start, and all of the
+// last seconds as bits, which take a hundredth of the memory. The room's lock guards it.
+type history struct {
 	states [kept]delta.State // by tick
 	groups [groups]group     // by tick / perGroup
 }
@@ -31,25 +28,25 @@ type group struct {
 	first uint32
 }
 
-// Next returns the state to fill for a tick.
-func (h *History) Next(tick uint32) *delta.State {
+// next returns the state to fill for a tick.
+func (h *history) next(tick uint32) *delta.State {
 	s := &h.states[tick%kept]
 	s.Tick, s.Entities = tick, s.Entities[:0]
 	return s
 }
 
-// State returns one of the newest states; nil: it is not there.
-func (h *History) State(tick uint32) *delta.State {
+// state returns one of the newest states; nil: it is not there.
+func (h *history) state(tick uint32) *delta.State {
 	if s := &h.states[tick%kept]; tick != 0 && s.Tick == tick {
 		return s
 	}
 	return nil
 }
 
-// Keep adds the state that was filled.
-func (h *History) Keep(s *delta.State) {
+// keep adds the state that was filled.
+func (h *history) keep(s *delta.State) {
 	g := &h.groups[s.Tick/perGroup%groups]
-	base, before := h.State(s.Tick-1), h.State(s.Tick-2)
+	base, before := h.state(s.Tick-1), h.state(s.Tick-2)
 	if s.Tick/perGroup != g.first/perGroup || len(g.ends) == 0 {
 		g.bits, g.ends, g.first, base = g.bits[:0], g.ends[:0], s.Tick, nil
 	}
@@ -60,8 +57,8 @@ func (h *History) Keep(s *delta.State) {
 	g.ends = append(g.ends, len(g.bits))
 }
 
-// Find returns a copy of a state of the last seconds.
-func (h *History) Find(tick uint32) (delta.State, bool) {
+// find returns a copy of a state of the last seconds.
+func (h *history) find(tick uint32) (delta.State, bool) {
 	g := &h.groups[tick/perGroup%groups]
 	if tick < g.first || tick-g.first >= uint32(len(g.ends)) {
 		return delta.State{}, false
