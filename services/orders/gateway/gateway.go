@@ -1,6 +1,7 @@
 // Package gateway answers requests for orders. A request goes through its route's chain (chain.go:
-// measured, authenticated) to a handler (gateway.go, submit.go), and from there through a
-// breaker to the store. What is built how is a Config of names.
+// measured, authenticated) to a handler (gateway.go, submit.go), which reads what it asks
+// (query.go), and from there through a breaker to the store. What is built how is a Config of
+// names.
 //
 // It knows no server, no flag and no data folder. A Gateway owns its store; Close ends it and
 // waits.
@@ -16,11 +17,9 @@ import (
 
 	"dyno/parts/refusal"
 	"dyno/services/orders/auth"
-	"dyno/services/orders/cache"
 	"dyno/services/orders/encode"
 	"dyno/services/orders/message"
 	"dyno/services/orders/order"
-	"dyno/services/orders/query"
 	"dyno/services/orders/store"
 	"dyno/services/orders/web"
 )
@@ -34,7 +33,7 @@ type Gateway struct {
 	json     encode.Encoder
 	msgpack  encode.Encoder
 	closers  []func() // the last first
-	known    *cache.LastKnown
+	known    *lastKnown
 	breaker  *breaker
 	counters *counters
 	latency  *latencies
@@ -80,7 +79,7 @@ func (g *Gateway) open(ctx context.Context) (err error) {
 	g.closers = append(g.closers, g.store.Close)
 	g.breaker = newBreaker(g.store, len(c.DSNs), g.log)
 	if c.LastKnown > 0 {
-		g.known = cache.NewLastKnown(c.LastKnown)
+		g.known = newLastKnown(c.LastKnown)
 	}
 	g.openRoutes()
 	return nil
@@ -153,14 +152,14 @@ func (g *Gateway) order(ctx context.Context, req *web.Request, resp *web.Respons
 
 // orderQuery is what an order query asks.
 type orderQuery struct {
-	query.Order
+	asked
 	enc encode.Encoder // of the answer
 }
 
 // parseOrder reads what an order query asks, and in which format.
 func (g *Gateway) parseOrder(req *web.Request) (orderQuery, error) {
-	asked, err := query.ParseOrder(req.Query)
-	q := orderQuery{Order: asked}
+	a, err := parseOrder(req.Query)
+	q := orderQuery{asked: a}
 	if err != nil {
 		return q, err
 	}
@@ -190,8 +189,8 @@ func (g *Gateway) show(req *web.Request, resp *web.Response, q orderQuery, began
 		return
 	}
 	if staleSince.IsZero() {
-		resp.ETag = query.ETag(o.UID, o.Version, q.enc.ContentType() != g.json.ContentType())
-		if query.Matches(req.IfNoneMatch, resp.ETag) {
+		resp.ETag = etagOf(o.UID, o.Version, q.enc.ContentType() != g.json.ContentType())
+		if matches(req.IfNoneMatch, resp.ETag) {
 			resp.Status, resp.Vary = http.StatusNotModified, vary
 			return
 		}
@@ -217,13 +216,13 @@ func (g *Gateway) orKnown(req *web.Request, q orderQuery, began time.Time, o ord
 	case g.known == nil:
 		return o, time.Time{}, err
 	case err == nil && q.MinVersion == 0: // what has a version may come from a replica, so it is not kept
-		g.known.Put(o, began)
+		g.known.put(o, began)
 	}
 	if err == nil || !unavailable(err) && !errors.Is(err, order.ErrBusy) {
 		return o, time.Time{}, err
 	}
-	if allowed, most := query.MaxStale(req.CacheControl); allowed {
-		if kept, at, ok := g.known.Get(q.UID); ok && time.Since(at) <= most && kept.Version >= q.MinVersion {
+	if allowed, most := maxStale(req.CacheControl); allowed {
+		if kept, at, ok := g.known.get(q.UID); ok && time.Since(at) <= most && kept.Version >= q.MinVersion {
 			return kept, at, nil
 		}
 	}
@@ -241,7 +240,7 @@ func (g *Gateway) foreign(uid int64) error {
 
 // list answers GET /api/v1/orders.
 func (g *Gateway) list(ctx context.Context, req *web.Request, resp *web.Response) {
-	filter, err := query.ParseList(req.Query, req.Account)
+	filter, err := parseList(req.Query, req.Account)
 	if err != nil {
 		g.refuse(req, resp, err)
 		return
@@ -256,6 +255,6 @@ func (g *Gateway) list(ctx context.Context, req *web.Request, resp *web.Response
 		g.refuse(req, resp, err)
 		return
 	}
-	resp.Body = enc.Page(resp.Body, &page, query.Cursor(page.Next))
+	resp.Body = enc.Page(resp.Body, &page, cursorOf(page.Next))
 	g.answer(req, resp, http.StatusOK, enc)
 }

@@ -1,9 +1,4 @@
-// Package query reads what a request for orders asks: the parameters of its URL, and the header
-// fields that make it conditional or allow a stale answer.
-//
-// It decides nothing about rights but that a list is of the caller's own orders, and sends nothing.
-// It starts no goroutine.
-package query
+package gateway
 
 import (
 	"encoding/base64"
@@ -20,14 +15,14 @@ import (
 	"dyno/services/orders/order"
 )
 
-// Order is what GET /api/v1/order asks.
-type Order struct {
+// asked is what GET /api/v1/order asks.
+type asked struct {
 	UID        int64
 	MinVersion int64 // 0: any
 }
 
-// ParseOrder parses the query of GET /api/v1/order.
-func ParseOrder(raw string) (q Order, err error) {
+// parseOrder parses the query of GET /api/v1/order.
+func parseOrder(raw string) (q asked, err error) {
 	err = eachParameter(raw, func(name, value string) error {
 		switch name {
 		case "uid":
@@ -60,11 +55,11 @@ func number(name, value string, to *int64) error {
 const (
 	maxLimit = 500
 
-	DefaultLimit = 50 // where a request does not say
+	defaultLimit = 50 // where a request does not say
 )
 
-// ParseList parses the query of GET /api/v1/orders, for the caller's own orders only.
-func ParseList(raw, caller string) (f order.Filter, err error) {
+// parseList parses the query of GET /api/v1/orders, for the caller's own orders only.
+func parseList(raw, caller string) (f order.Filter, err error) {
 	f.Account = caller
 	var limit int64
 	err = eachParameter(raw, func(name, value string) error {
@@ -100,7 +95,7 @@ func ParseList(raw, caller string) (f order.Filter, err error) {
 		return nil
 	})
 	if f.Limit = int(limit); limit == 0 {
-		f.Limit = DefaultLimit
+		f.Limit = defaultLimit
 	}
 	return f, err
 }
@@ -129,8 +124,8 @@ func eachParameter(raw string, f func(name, value string) error) error {
 	return nil
 }
 
-// Cursor says where the next page begins; "" if there is none.
-func Cursor(before int64) string {
+// cursorOf says where the next page begins; "" if there is none.
+func cursorOf(before int64) string {
 	if before == 0 {
 		return ""
 	}
@@ -146,8 +141,8 @@ func parseCursor(text string) (before int64, ok bool) {
 	return int64(u), n == len(data) && u > 0 && u <= math.MaxInt64
 }
 
-// ETag names an order's version in one of the two formats.
-func ETag(uid, version int64, msgpack bool) string {
+// etagOf names an order's version in one of the two formats.
+func etagOf(uid, version int64, msgpack bool) string {
 	b := append(make([]byte, 0, 52), '"')
 	b = strconv.AppendInt(b, uid, 10)
 	b = append(b, '-')
@@ -158,8 +153,8 @@ func ETag(uid, version int64, msgpack bool) string {
 	return string(append(b, '"'))
 }
 
-// Matches reports whether an If-None-Match names that ETag.
-func Matches(header, etag string) bool {
+// matches reports whether an If-None-Match names that ETag.
+func matches(header, etag string) bool {
 	for header != "" {
 		var one string
 		one, header, _ = strings.Cut(header, ",")
@@ -170,8 +165,8 @@ func Matches(header, etag string) bool {
 	return false
 }
 
-// MaxStale reads how old an answer a caller allows, if at all (RFC 9111, 5.2.1.2).
-func MaxStale(cacheControl string) (allowed bool, most time.Duration) {
+// maxStale reads how old an answer a caller allows, if at all (RFC 9111, 5.2.1.2).
+func maxStale(cacheControl string) (allowed bool, most time.Duration) {
 	for cacheControl != "" {
 		var one string
 		one, cacheControl, _ = strings.Cut(cacheControl, ",")

@@ -1,31 +1,27 @@
-package cache
+package gateway
 
 import (
 	"testing"
 	"time"
 
 	"dyno/services/orders/order"
-
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestLastKnownIsBounded(t *testing.T) {
 	const size, many = 100, 10_000
-	last := NewLastKnown(size)
+	last := newLastKnown(size)
 	for uid := int64(1); uid <= many; uid++ {
-		last.Put(order.Order{UID: uid}, time.Unix(uid, 0))
+		last.put(order.Order{UID: uid}, time.Unix(uid, 0))
 	}
 	last.orders.CleanUp()
 	if n := last.orders.EstimatedSize(); n > size {
-		t.Errorf("LastKnown keeps %d of at most %d", n, size)
+		t.Errorf("it keeps %d of at most %d", n, size)
 	}
 }
 
 func TestLastKnown(t *testing.T) {
-	l := NewLastKnown(10)
-	if o, at, ok := l.Get(1); ok {
+	l := newLastKnown(10)
+	if o, at, ok := l.get(1); ok {
 		t.Fatal(o, at)
 	}
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
@@ -38,12 +34,12 @@ func TestLastKnown(t *testing.T) {
 		{version: 1, at: 30, wantVersion: 1, wantAt: 30}, // the database was restored to an earlier state
 		{version: 9, at: 29, wantVersion: 1, wantAt: 30}, //
 	} {
-		l.Put(order.Order{UID: 1, Version: step.version}, at(step.at))
-		if o, when, ok := l.Get(1); !ok || o.Version != step.wantVersion || !when.Equal(at(step.wantAt)) {
+		l.put(order.Order{UID: 1, Version: step.version}, at(step.at))
+		if o, when, ok := l.get(1); !ok || o.Version != step.wantVersion || !when.Equal(at(step.wantAt)) {
 			t.Errorf("step %d: version %d of %s, want %d of %s", i, o.Version, when, step.wantVersion, at(step.wantAt))
 		}
 	}
-	if _, _, ok := l.Get(2); ok {
+	if _, _, ok := l.get(2); ok {
 		t.Error("an order is known under another's uid")
 	}
 }
