@@ -18,7 +18,7 @@ func TestNoAllocations(t *testing.T) {
 		return nil
 	}
 	t.Run("alone", func(t *testing.T) {
-		b := New(Config[int, [4]int]{Fetch: fetch})
+		b := New(sized(Config[int, [4]int]{Fetch: fetch}))
 		defer b.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -29,7 +29,7 @@ func TestNoAllocations(t *testing.T) {
 	})
 	t.Run("together", func(t *testing.T) {
 		const callers, perContext = 256, 8 // context.WithTimeout makes a few objects per fetch, not per call
-		b := New(Config[int, [4]int]{Fetch: fetch, Concurrent: 2, Timeout: time.Minute})
+		b := New(sized(Config[int, [4]int]{Fetch: fetch, Concurrent: 2, Timeout: time.Minute}))
 		defer b.Close()
 		begin, end := make(chan struct{}), make(chan struct{})
 		for i := range callers {

@@ -14,7 +14,6 @@
 package batcher
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -55,9 +54,9 @@ type Config[K comparable, V any] struct {
 	// returns.
 	Fetch func(ctx context.Context, keys []K, answers []Answer[V]) error
 
-	Concurrent int           // concurrent fetches; 0 means 1
-	MaxBatch   int           // distinct keys in one fetch; 0 means 256
-	MaxWaiting int           // calls not sent yet, above which a call returns ErrFull, and calls per batch; 0 means 65,536
+	Concurrent int           // concurrent fetches
+	MaxBatch   int           // distinct keys in one fetch
+	MaxWaiting int           // calls not sent yet, above which a call returns ErrFull, and calls per batch
 	Timeout    time.Duration // of a fetch, independent of its callers' deadlines; 0 means none
 }
 
@@ -91,9 +90,6 @@ type Batcher[K comparable, V any] struct {
 
 // New starts Concurrent workers.
 func New[K comparable, V any](c Config[K, V]) *Batcher[K, V] {
-	c.Concurrent = cmp.Or(max(c.Concurrent, 0), 1)
-	c.MaxBatch = cmp.Or(max(c.MaxBatch, 0), 256)
-	c.MaxWaiting = cmp.Or(max(c.MaxWaiting, 0), 65536)
 	b := &Batcher[K, V]{c: c}
 	b.wake.L = &b.mu
 	b.calls.New = func() any { return &call[K, V]{done: make(chan struct{}, 1)} }

@@ -1,6 +1,7 @@
 package batcher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,6 +63,12 @@ func later(ctx context.Context, b *Batcher[int, string], key int) <-chan result 
 	return done
 }
 
+// sized gives bounds that a test does not set: one concurrent fetch, and more than a test reaches.
+func sized[K comparable, V any](c Config[K, V]) Config[K, V] {
+	c.Concurrent, c.MaxBatch, c.MaxWaiting = cmp.Or(c.Concurrent, 1), cmp.Or(c.MaxBatch, 256), cmp.Or(c.MaxWaiting, 65_536)
+	return c
+}
+
 // with runs f in a bubble with a batcher of one worker and a held fetch.
 func with(t *testing.T, c Config[int, string], f func(t *testing.T, h *held, b *Batcher[int, string])) {
 	t.Helper()
@@ -70,7 +77,7 @@ func with(t *testing.T, c Config[int, string], f func(t *testing.T, h *held, b *
 		if c.Fetch == nil {
 			c.Fetch = h.fetch
 		}
-		b := New(c)
+		b := New(sized(c))
 		defer b.Close()
 		f(t, h, b)
 	})
@@ -259,7 +266,7 @@ func TestPanic(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		gate = make(chan struct{})
-		b := New(Config[int, string]{Fetch: fetch})
+		b := New(sized(Config[int, string]{Fetch: fetch}))
 		defer b.Close()
 		first := later(t.Context(), b, 0)
 		bad, good := later(t.Context(), b, 13), later(t.Context(), b, 14)

@@ -19,7 +19,7 @@ func BenchmarkDo(b *testing.B) {
 		open func() (do func(context.Context, int) (int, bool, error), stop func())
 	}{
 		{"batcher", func() (func(context.Context, int) (int, bool, error), func()) {
-			b := New(Config[int, int]{Fetch: double, Concurrent: 2, Timeout: time.Second})
+			b := New(sized(Config[int, int]{Fetch: double, Concurrent: 2, Timeout: time.Second}))
 			return b.Do, b.Close
 		}},
 		{"channel", openNaive},

@@ -52,7 +52,7 @@ type reader interface {
 type fetch = func(ctx context.Context, keys []int, answers []Answer[int]) error
 
 func batching(h history, f fetch) reader {
-	return New(Config[int, int]{Fetch: f, Concurrent: h.Concurrent, MaxBatch: h.MaxBatch})
+	return New(sized(Config[int, int]{Fetch: f, Concurrent: h.Concurrent, MaxBatch: h.MaxBatch}))
 }
 
 // TestNeverOlderThanTheCall writes and reads at random. The model chooses when a fetch reads the
