@@ -2,6 +2,7 @@ package chain
 
 import (
 	"dyno/parts/assembly"
+	"dyno/services/chain/raft"
 	"dyno/services/chain/sealing"
 )
 
@@ -11,7 +12,7 @@ type Config struct {
 
 	Sealing sealing.Config
 
-	Unbatched bool `set:"raft_unbatched" default:"false" doc:"a planted fault: each proposal to the other nodes is an entry, an fsync and a message of its own"`
+	Raft func(*raft.Options) // changes how several nodes agree, for ServiceWith; nil: nothing does
 }
 
 // Assembly is the service's seams, settings and ladder. The plain program is before its first step:

@@ -39,6 +39,7 @@ var codecs = map[string]jsonrpc.Codec{"std": std.Codec{}, "scan": scan.Codec{}}
 
 // serving is the flags of serve.
 type serving struct {
+	change    func(*Config)
 	genesis   string
 	readOnly  bool
 	logSample config.Pairs
@@ -127,6 +128,7 @@ func openFront(env *daemon.Env, s *server.Server) (*server.Front, error) {
 // and there is no genesis, and continues where the last process was.
 func (f *serving) openNode(ctx context.Context, env *daemon.Env, g *genesis.Genesis) (*node.Node, error) {
 	config := assembly.Bind[Config](env.Choice)
+	f.change(&config)
 	policy, err := sealing.New(config.Seal, config.Sealing)
 	if err != nil {
 		return nil, err

@@ -29,8 +29,12 @@ import (
 const DefaultFolder = blockchain.Service + "-data"
 
 // Service declares chaind.
-func Service() daemon.Service {
-	var f serving
+func Service() daemon.Service { return ServiceWith(func(*Config) {}) }
+
+// ServiceWith declares chaind with a change of its Config, made when it starts: the hook of
+// exhibits (bench/faults). All else is as in Service.
+func ServiceWith(change func(*Config)) daemon.Service {
+	f := serving{change: change}
 	return daemon.Service{
 		Name:  blockchain.Service,
 		Short: "Execute, keep, prove and serve chains of Ethereum",
