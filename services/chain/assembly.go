@@ -6,9 +6,12 @@ import (
 	"dyno/services/chain/sealing"
 )
 
-// Config is a resolved assembly, as far as the node itself is concerned.
+// Config is a resolved assembly.
 type Config struct {
-	Seal string `seam:"seal"`
+	Codec     string `seam:"codec"`
+	Transport string `seam:"transport"`
+	Seal      string `seam:"seal"`
+	State     string `seam:"state"`
 
 	Sealing sealing.Config
 

@@ -37,13 +37,15 @@ var callers = daemon.Doors{Hosts: "http-vhosts", Origins: "http-corsdomain", Soc
 
 var codecs = map[string]jsonrpc.Codec{"std": std.Codec{}, "scan": scan.Codec{}}
 
-// serving is the flags of serve.
+// serving is the flags of serve, and what was chosen for it.
 type serving struct {
-	change    func(*Config)
 	genesis   string
 	readOnly  bool
 	logSample config.Pairs
 	nodes     nodes
+
+	change func(*Config)
+	config Config // since start
 }
 
 func (f *serving) declare(set *pflag.FlagSet) {
@@ -62,8 +64,10 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	if err := f.nodes.check(f.readOnly); err != nil {
 		return daemon.Running{}, daemon.Usage(err)
 	}
+	f.config = assembly.Bind[Config](env.Choice)
+	f.change(&f.config)
 	if f.readOnly {
-		c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: env.Choice.Get("state")}, env.Stderr)
+		c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: f.config.State}, env.Stderr)
 		if err != nil {
 			return daemon.Running{}, err
 		}
@@ -97,7 +101,7 @@ func (f *serving) serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, rea
 	paths.Handle("/", traced(env, len(f.logSample.Values()) > 0, door))
 	paths.Handle("/submit", env.Guard.Wrap(api.Submit(b.Pool), nil))
 	out := daemon.Running{Handler: paths, WriteTimeout: writeTimeout, Drain: func(ctx context.Context) error { return errors.Join(door.Drain(ctx), end()) }}
-	front, err := openFront(env, door.Server)
+	front, err := f.openFront(env, door.Server)
 	if err != nil {
 		return daemon.Running{}, errors.Join(err, end())
 	}
@@ -112,38 +116,36 @@ func (f *serving) serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, rea
 
 // openFront opens the event loop if the assembly has it, and the listener permits it. Requests that
 // have spans are net/http's.
-func openFront(env *daemon.Env, s *server.Server) (*server.Front, error) {
-	if env.Choice.Get("transport") != "loop" || env.Tracer != nil || env.Listen != net.Listener(env.Connections) {
+func (f *serving) openFront(env *daemon.Env, s *server.Server) (*server.Front, error) {
+	if f.config.Transport != "loop" || env.Tracer != nil || env.Listen != net.Listener(env.Connections) {
 		return nil, nil
 	}
-	f, err := server.NewFront(s, env.Connections, env.ReadTimeout, writeTimeout, env.Fail, env.Log)
+	front, err := server.NewFront(s, env.Connections, env.ReadTimeout, writeTimeout, env.Fail, env.Log)
 	if errors.Is(err, httploop.ErrUnsupported) {
 		env.Log.Info("net/http reads all requests, as there are no event loops (transport=loop) on this system")
 		return nil, nil
 	}
-	return f, err
+	return front, err
 }
 
 // openNode opens the chain and the journal of a data folder, of a development chain if it is new
 // and there is no genesis, and continues where the last process was.
 func (f *serving) openNode(ctx context.Context, env *daemon.Env, g *genesis.Genesis) (*node.Node, error) {
-	config := assembly.Bind[Config](env.Choice)
-	f.change(&config)
-	policy, err := sealing.New(config.Seal, config.Sealing)
+	policy, err := sealing.New(f.config.Seal, f.config.Sealing)
 	if err != nil {
 		return nil, err
 	}
 	if err := os.RemoveAll(filepath.Join(env.Data, copied)); err != nil {
 		return nil, err
 	}
-	c, err := openChain(ctx, env.Data, g, blockchain.Options{States: env.Choice.Get("state"), Begin: genesis.Development()}, env.Stderr)
+	c, err := openChain(ctx, env.Data, g, blockchain.Options{States: f.config.State, Begin: genesis.Development()}, env.Stderr)
 	if err != nil {
 		return nil, err
 	}
 	if c.Head().Number.Sign() == 0 && c.Head().Hash() == genesis.Development().Block().Hash() {
 		env.Log.Info("the development chain: each of its accounts begins with 10,000 ether", "mnemonic", genesis.Mnemonic, "accounts", genesis.Accounts)
 	}
-	j, begin, err := f.nodes.openJournal(env, c, config)
+	j, begin, err := f.nodes.openJournal(env, c, f.config)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -201,7 +203,7 @@ func (f *serving) serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 		return rpc{}, err
 	}
 	s := server.New(methods, server.Options{
-		Codec: codecs[env.Choice.Get("codec")], HTTP: env.Guard, Socket: env.Sockets, Together: together, Observe: m.observe, Log: env.Log,
+		Codec: codecs[f.config.Codec], HTTP: env.Guard, Socket: env.Sockets, Together: together, Observe: m.observe, Log: env.Log,
 	})
 	return rpc{s, filters}, m.expose(env, b, s, filters)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/spf13/pflag"
 
+	"dyno/parts/assembly"
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
 	"dyno/services/chain/archive"
@@ -98,7 +99,7 @@ func importFile(ctx context.Context, env *daemon.Env, genesisFile, path string) 
 		return daemon.Usage(err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: env.Choice.Get("state")}, env.Stderr)
+	c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: assembly.Bind[Config](env.Choice).State}, env.Stderr)
 	if err != nil {
 		return err
 	}
