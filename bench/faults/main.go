@@ -22,12 +22,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"dyno/services/chain/raft"
 	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/parts/refusal"
 	"dyno/services/chain"
 	"dyno/services/chain/devnet"
+	"dyno/services/chain/raft"
 )
 
 func main() {
