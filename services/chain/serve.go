@@ -28,6 +28,7 @@ import (
 	"dyno/services/chain/jsonrpc/scan"
 	"dyno/services/chain/jsonrpc/server"
 	"dyno/services/chain/jsonrpc/std"
+	"dyno/services/chain/mempool"
 	"dyno/services/chain/node"
 	"dyno/services/chain/sealing"
 )
@@ -85,8 +86,16 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	return f.serve(env, c, api.Backend{Genesis: c.Genesis, Blocks: c.Blocks, States: c, Pool: n, Feed: n, Recent: api.NewRecent()}, n.Ready, n.Close)
 }
 
-// writeTimeout is the time that a client has to read an answer: 25 MB at 3.3 Mbit/s.
-const writeTimeout = time.Minute
+// Bounds that are no settings.
+const (
+	writeTimeout = time.Minute // that a client has to read an answer: 25 MB at 3.3 Mbit/s
+	checkpoint   = 64 << 20    // bytes of the journal's records after which it is shortened
+)
+
+var (
+	waiting    = mempool.Options{Transactions: 1 << 17, Bytes: 256 << 20}
+	executions = evm.Options{Gas: 50_000_000, Timeout: 5 * time.Second, MaxTrace: 16 << 20}
+)
 
 // serve serves a backend at / and /submit.
 func (f *serving) serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, ready func() error, end func() error) (daemon.Running, error) {
@@ -149,7 +158,7 @@ func (f *serving) openNode(ctx context.Context, env *daemon.Env, g *genesis.Gene
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	o := node.Options{Sealing: policy, Space: space(env.Data), Log: env.Log, Fail: env.Fail}
+	o := node.Options{Sealing: policy, Pool: waiting, Checkpoint: checkpoint, Space: space(env.Data), Log: env.Log, Fail: env.Fail}
 	if env.Tracer != nil {
 		o.Tracer = env.Tracer
 	}
@@ -184,7 +193,7 @@ func (r rpc) Drain(ctx context.Context) error {
 func (f *serving) serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 	methods, filters := api.Methods(b, version()), filter.New(b)
 	maps.Copy(methods, filters.Methods())
-	maps.Copy(methods, evm.Methods(b, evm.Options{}))
+	maps.Copy(methods, evm.Methods(b, executions))
 	m, err := newMetrics(env, b, methods)
 	if err != nil {
 		return rpc{}, err

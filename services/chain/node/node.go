@@ -36,12 +36,11 @@ import (
 	"dyno/services/chain/transaction"
 )
 
-// Options of a node. Zero values are the defaults.
+// Options of a node.
 type Options struct {
-	Sealing *sealing.Policy // required
-	Pool    mempool.Options
-
-	Checkpoint int64 // bytes of records after which the journal is shortened; 0: 64 MiB
+	Sealing    *sealing.Policy
+	Pool       mempool.Options
+	Checkpoint int64 // bytes of records after which the journal is shortened
 
 	// Space returns the free bytes of the disk and its size. With less than a tenth, and less than
 	// 64 MiB, nothing is accepted or sealed. Nil: the disk is not watched.
@@ -49,8 +48,8 @@ type Options struct {
 
 	Tracer trace.Tracer // nil: there are no spans
 
-	Log  *slog.Logger // required
-	Fail func(error)  // receives the error after which the node must be started again; required
+	Log  *slog.Logger
+	Fail func(error) // receives the error after which the node must be started again
 }
 
 const (
@@ -92,9 +91,6 @@ type view struct {
 // Open starts a node over a chain and a journal, which it owns from now on, also after an error.
 // First it appends to the chain the blocks that only the journal has.
 func Open(ctx context.Context, chain *blockchain.Chain, j Journal, o Options) (*Node, error) {
-	if o.Checkpoint <= 0 {
-		o.Checkpoint = 64 << 20
-	}
 	n := &Node{chain: chain, journal: j, o: o}
 	n.shared, _ = j.(Shared)
 	n.judging = limiter.NewFixed(limiter.Fixed{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxJudging})

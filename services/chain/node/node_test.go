@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"dyno/services/chain/fork"
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/journal"
+	"dyno/services/chain/mempool"
 	"dyno/services/chain/sealing"
 )
 
@@ -67,6 +69,8 @@ func open(t *testing.T, b begin) *world {
 	if b.options.Sealing == nil {
 		b.options.Sealing, _ = sealing.New("each", sealing.Config{Max: 1})
 	}
+	b.options.Pool = mempool.Options{Transactions: 1 << 17, Bytes: 256 << 20}
+	b.options.Checkpoint = cmp.Or(b.options.Checkpoint, 64<<20)
 	b.options.Log = quiet
 	b.options.Fail = func(err error) { w.failed.Store(&err) }
 	if w.Node, err = Open(t.Context(), c, j, b.options); err != nil {

@@ -30,11 +30,11 @@ import (
 	"dyno/services/chain/limiter"
 )
 
-// Options bound executions. Zero values are the defaults.
+// Options bound executions.
 type Options struct {
-	Gas      uint64        // of a call; 0: 50,000,000
-	Timeout  time.Duration // of an execution; 0: 5 s
-	MaxTrace int           // bytes of the traces in an answer; 0: 16 MiB
+	Gas      uint64        // of a call
+	Timeout  time.Duration // of an execution
+	MaxTrace int           // bytes of the traces in an answer
 }
 
 // maxWaiting is the number of calls that may wait for a core.
@@ -50,15 +50,6 @@ type methods struct {
 
 // Methods returns the methods by name.
 func Methods(node api.Backend, o Options) map[string]jsonrpc.Method {
-	if o.Gas == 0 {
-		o.Gas = 50_000_000
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 5 * time.Second
-	}
-	if o.MaxTrace == 0 {
-		o.MaxTrace = 16 << 20
-	}
 	m := &methods{
 		node: node, o: o, chain: &ancestors{node, beacon.New(ethash.NewFaker())},
 		cores: limiter.NewFixed(limiter.Fixed{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxWaiting, MaxWait: o.Timeout}),
