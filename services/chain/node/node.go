@@ -66,7 +66,7 @@ type Node struct {
 	shared  Shared // the same; nil: no other node has it
 	pool    *mempool.Pool
 	o       Options
-	judging limiter.Limiter
+	judging *limiter.Limiter
 
 	view    atomic.Pointer[view]
 	trouble atomic.Pointer[error] // why nothing is accepted; nil: all is well
@@ -93,7 +93,7 @@ type view struct {
 func Open(ctx context.Context, chain *blockchain.Chain, j Journal, o Options) (*Node, error) {
 	n := &Node{chain: chain, journal: j, o: o}
 	n.shared, _ = j.(Shared)
-	n.judging = limiter.NewFixed(limiter.Fixed{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxJudging})
+	n.judging = limiter.New(limiter.Options{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxJudging})
 	n.feed.init()
 	err := n.recover(ctx)
 	if err == nil {

@@ -116,11 +116,13 @@ const perCore = 4
 // spread calls do for each number below count, on as many cores as are free; where there is an
 // overload, it calls refused instead.
 func (n *Node) spread(ctx context.Context, count int, do func(int), refused func(int, error)) {
-	workers := max(1, min(n.judging.Stats().Limit, count/perCore))
+	workers := max(1, min(n.judging.Limit(), count/perCore))
 	each := max(1, (count+workers-1)/workers)
 	part := func(from, to int) {
-		permit, err := n.judging.Acquire(ctx, 1)
-		defer permit.Release(limiter.Good)
+		err := n.judging.Acquire(ctx)
+		if err == nil {
+			defer n.judging.Release()
+		}
 		for i := from; i < to; i++ {
 			if err != nil {
 				refused(i, overloaded(err))

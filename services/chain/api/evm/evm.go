@@ -45,14 +45,14 @@ type methods struct {
 	node  api.Backend
 	o     Options
 	chain *ancestors
-	cores limiter.Limiter
+	cores *limiter.Limiter
 }
 
 // Methods returns the methods by name.
 func Methods(node api.Backend, o Options) map[string]jsonrpc.Method {
 	m := &methods{
 		node: node, o: o, chain: &ancestors{node, beacon.New(ethash.NewFaker())},
-		cores: limiter.NewFixed(limiter.Fixed{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxWaiting, MaxWait: o.Timeout}),
+		cores: limiter.New(limiter.Options{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxWaiting, MaxWait: o.Timeout}),
 	}
 	return map[string]jsonrpc.Method{
 		"eth_call":                 m.call,
@@ -66,7 +66,7 @@ func Methods(node api.Backend, o Options) map[string]jsonrpc.Method {
 // begin waits for a core. The context ends with the time of the execution, and the function, which
 // the caller calls, releases the core.
 func (m *methods) begin(ctx context.Context) (context.Context, func(), error) {
-	permit, err := m.cores.Acquire(ctx, 1)
+	err := m.cores.Acquire(ctx)
 	if errors.Is(err, limiter.ErrFull) || errors.Is(err, limiter.ErrTimeout) {
 		err = jsonrpc.Errorf(jsonrpc.LimitExceeded, "too many calls are being executed; try again later")
 	}
@@ -76,7 +76,7 @@ func (m *methods) begin(ctx context.Context) (context.Context, func(), error) {
 	ctx, cancel := context.WithTimeout(ctx, m.o.Timeout)
 	return ctx, func() {
 		cancel()
-		permit.Release(limiter.Good)
+		m.cores.Release()
 	}, nil
 }
 
