@@ -56,11 +56,11 @@ var inside = map[string][]room{
 	"services/chain": {
 		{"cmd", []string{".", "api", "archive", "blockchain", "devnet", "execution", "fork", "gen", "genesis", "node", "peers", "plain", "state", "statetest", "store", "transaction"},
 			"the command: flags and print"},
-		{".", []string{"cluster", "node", "sealing", "journal", "mempool", "blockchain", "genesis", "api", "archive", "blocksync", "gossip", "jsonrpc", "limiter", "peers", "raft", "state", "store", "transaction"},
+		{".", []string{"cluster", "node", "journal", "mempool", "blockchain", "genesis", "api", "archive", "blocksync", "gossip", "jsonrpc", "limiter", "peers", "raft", "state", "store", "transaction"},
 			"the service and its jobs, around the chain"},
 		{"api", []string{"node", "execution", "genesis", "answer", "jsonrpc", "limiter", "store", "transaction"}, "the JSON-RPC methods, over what a node lets them see"},
 		{"cluster", []string{"node", "journal", "blockchain", "blocksync", "gossip", "peers", "raft"}, "several nodes; of the chain only whose fault an error is"},
-		{"node", []string{"blockchain", "journal", "mempool", "sealing", "execution", "limiter", "store", "transaction"}, "the way of a transaction; it knows no method"},
+		{"node", []string{"blockchain", "journal", "mempool", "execution", "limiter", "store", "transaction"}, "the way of a transaction; it knows no method"},
 		{"blockchain", []string{"execution", "genesis", "archive", "state", "store", "transaction"}, "blocks and the states that they leave; it knows no request"},
 		{"execution", []string{"genesis", "fork", "state", "transaction"}, "what a block does to a state, wherever both are kept"},
 		{"statetest", []string{"transaction", "fork"}, "one transaction over a made-up state; it knows no chain"},

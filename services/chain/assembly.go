@@ -2,8 +2,8 @@ package chain
 
 import (
 	"dyno/parts/assembly"
+	"dyno/services/chain/node"
 	"dyno/services/chain/raft"
-	"dyno/services/chain/sealing"
 )
 
 // Config is a resolved assembly.
@@ -13,7 +13,7 @@ type Config struct {
 	Seal      string `seam:"seal"`
 	State     string `seam:"state"`
 
-	Sealing sealing.Config
+	Sealing node.Sealing
 
 	Raft func(*raft.Options) // changes how several nodes agree, for ServiceWith; nil: nothing does
 }

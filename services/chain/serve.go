@@ -30,7 +30,6 @@ import (
 	"dyno/services/chain/jsonrpc/std"
 	"dyno/services/chain/mempool"
 	"dyno/services/chain/node"
-	"dyno/services/chain/sealing"
 )
 
 // callers are the flags that say which pages and names may call, by go-ethereum's names.
@@ -140,7 +139,7 @@ func (f *serving) openFront(env *daemon.Env, s *server.Server) (*server.Front, e
 // openNode opens the chain and the journal of a data folder, of a development chain if it is new
 // and there is no genesis, and continues where the last process was.
 func (f *serving) openNode(ctx context.Context, env *daemon.Env, g *genesis.Genesis) (*node.Node, error) {
-	policy, err := sealing.New(f.config.Seal, f.config.Sealing)
+	policy, err := node.NewPolicy(f.config.Seal, f.config.Sealing)
 	if err != nil {
 		return nil, err
 	}

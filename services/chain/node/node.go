@@ -32,13 +32,12 @@ import (
 	"dyno/services/chain/journal"
 	"dyno/services/chain/limiter"
 	"dyno/services/chain/mempool"
-	"dyno/services/chain/sealing"
 	"dyno/services/chain/transaction"
 )
 
 // Options of a node.
 type Options struct {
-	Sealing    *sealing.Policy
+	Sealing    *Policy
 	Pool       mempool.Options
 	Checkpoint int64 // bytes of records after which the journal is shortened
 
