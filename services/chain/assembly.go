@@ -2,16 +2,20 @@ package chain
 
 import (
 	"dyno/parts/assembly"
-	"dyno/services/chain/sealing"
+	"dyno/services/chain/node"
+	"dyno/services/chain/raft"
 )
 
-// Config is a resolved assembly, as far as the node itself is concerned.
+// Config is a resolved assembly.
 type Config struct {
-	Seal string `seam:"seal"`
+	Codec     string `seam:"codec"`
+	Transport string `seam:"transport"`
+	Seal      string `seam:"seal"`
+	State     string `seam:"state"`
 
-	Sealing sealing.Config
+	Sealing node.Sealing
 
-	Unbatched bool `set:"raft_unbatched" default:"false" doc:"a planted fault: each proposal to the other nodes is an entry, an fsync and a message of its own"`
+	Raft func(*raft.Options) // changes how several nodes agree, for ServiceWith; nil: nothing does
 }
 
 // Assembly is the service's seams, settings and ladder. The plain program is before its first step:

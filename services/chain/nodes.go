@@ -165,7 +165,7 @@ func (f *nodes) connect(env *daemon.Env, c *blockchain.Chain, config Config) (ou
 	if err != nil {
 		return out, daemon.Usage(err)
 	}
-	out = cluster.Options{Network: network, Unbatched: config.Unbatched, Log: env.Log, Fail: env.Fail}
+	out = cluster.Options{Network: network, Raft: config.Raft, Log: env.Log, Fail: env.Fail}
 	if f.follow != "" {
 		out.Sealer = o.Addresses[0].ID
 	}

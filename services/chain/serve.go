@@ -28,8 +28,8 @@ import (
 	"dyno/services/chain/jsonrpc/scan"
 	"dyno/services/chain/jsonrpc/server"
 	"dyno/services/chain/jsonrpc/std"
+	"dyno/services/chain/mempool"
 	"dyno/services/chain/node"
-	"dyno/services/chain/sealing"
 )
 
 // callers are the flags that say which pages and names may call, by go-ethereum's names.
@@ -37,12 +37,15 @@ var callers = daemon.Doors{Hosts: "http-vhosts", Origins: "http-corsdomain", Soc
 
 var codecs = map[string]jsonrpc.Codec{"std": std.Codec{}, "scan": scan.Codec{}}
 
-// serving is the flags of serve.
+// serving is the flags of serve, and what was chosen for it.
 type serving struct {
 	genesis   string
 	readOnly  bool
 	logSample config.Pairs
 	nodes     nodes
+
+	change func(*Config)
+	config Config // since start
 }
 
 func (f *serving) declare(set *pflag.FlagSet) {
@@ -61,8 +64,10 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	if err := f.nodes.check(f.readOnly); err != nil {
 		return daemon.Running{}, daemon.Usage(err)
 	}
+	f.config = assembly.Bind[Config](env.Choice)
+	f.change(&f.config)
 	if f.readOnly {
-		c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: env.Choice.Get("state")}, env.Stderr)
+		c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: f.config.State}, env.Stderr)
 		if err != nil {
 			return daemon.Running{}, err
 		}
@@ -80,8 +85,16 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	return f.serve(env, c, api.Backend{Genesis: c.Genesis, Blocks: c.Blocks, States: c, Pool: n, Feed: n, Recent: api.NewRecent()}, n.Ready, n.Close)
 }
 
-// writeTimeout is the time that a client has to read an answer: 25 MB at 3.3 Mbit/s.
-const writeTimeout = time.Minute
+// Bounds that are no settings.
+const (
+	writeTimeout = time.Minute // that a client has to read an answer: 25 MB at 3.3 Mbit/s
+	checkpoint   = 64 << 20    // bytes of the journal's records after which it is shortened
+)
+
+var (
+	waiting    = mempool.Options{Transactions: 1 << 17, Bytes: 256 << 20}
+	executions = evm.Options{Gas: 50_000_000, Timeout: 5 * time.Second, MaxTrace: 16 << 20}
+)
 
 // serve serves a backend at / and /submit.
 func (f *serving) serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, ready func() error, end func() error) (daemon.Running, error) {
@@ -96,7 +109,7 @@ func (f *serving) serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, rea
 	paths.Handle("/", traced(env, len(f.logSample.Values()) > 0, door))
 	paths.Handle("/submit", env.Guard.Wrap(api.Submit(b.Pool), nil))
 	out := daemon.Running{Handler: paths, WriteTimeout: writeTimeout, Drain: func(ctx context.Context) error { return errors.Join(door.Drain(ctx), end()) }}
-	front, err := openFront(env, door.Server)
+	front, err := f.openFront(env, door.Server)
 	if err != nil {
 		return daemon.Running{}, errors.Join(err, end())
 	}
@@ -111,41 +124,40 @@ func (f *serving) serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, rea
 
 // openFront opens the event loop if the assembly has it, and the listener permits it. Requests that
 // have spans are net/http's.
-func openFront(env *daemon.Env, s *server.Server) (*server.Front, error) {
-	if env.Choice.Get("transport") != "loop" || env.Tracer != nil || env.Listen != net.Listener(env.Connections) {
+func (f *serving) openFront(env *daemon.Env, s *server.Server) (*server.Front, error) {
+	if f.config.Transport != "loop" || env.Tracer != nil || env.Listen != net.Listener(env.Connections) {
 		return nil, nil
 	}
-	f, err := server.NewFront(s, env.Connections, env.ReadTimeout, writeTimeout, env.Fail, env.Log)
+	front, err := server.NewFront(s, env.Connections, env.ReadTimeout, writeTimeout, env.Fail, env.Log)
 	if errors.Is(err, httploop.ErrUnsupported) {
 		env.Log.Info("net/http reads all requests, as there are no event loops (transport=loop) on this system")
 		return nil, nil
 	}
-	return f, err
+	return front, err
 }
 
 // openNode opens the chain and the journal of a data folder, of a development chain if it is new
 // and there is no genesis, and continues where the last process was.
 func (f *serving) openNode(ctx context.Context, env *daemon.Env, g *genesis.Genesis) (*node.Node, error) {
-	config := assembly.Bind[Config](env.Choice)
-	policy, err := sealing.New(config.Seal, config.Sealing)
+	policy, err := node.NewPolicy(f.config.Seal, f.config.Sealing)
 	if err != nil {
 		return nil, err
 	}
 	if err := os.RemoveAll(filepath.Join(env.Data, copied)); err != nil {
 		return nil, err
 	}
-	c, err := openChain(ctx, env.Data, g, blockchain.Options{States: env.Choice.Get("state"), Begin: genesis.Development()}, env.Stderr)
+	c, err := openChain(ctx, env.Data, g, blockchain.Options{States: f.config.State, Begin: genesis.Development()}, env.Stderr)
 	if err != nil {
 		return nil, err
 	}
 	if c.Head().Number.Sign() == 0 && c.Head().Hash() == genesis.Development().Block().Hash() {
 		env.Log.Info("the development chain: each of its accounts begins with 10,000 ether", "mnemonic", genesis.Mnemonic, "accounts", genesis.Accounts)
 	}
-	j, begin, err := f.nodes.openJournal(env, c, config)
+	j, begin, err := f.nodes.openJournal(env, c, f.config)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	o := node.Options{Sealing: policy, Space: space(env.Data), Log: env.Log, Fail: env.Fail}
+	o := node.Options{Sealing: policy, Pool: waiting, Checkpoint: checkpoint, Space: space(env.Data), Log: env.Log, Fail: env.Fail}
 	if env.Tracer != nil {
 		o.Tracer = env.Tracer
 	}
@@ -180,7 +192,7 @@ func (r rpc) Drain(ctx context.Context) error {
 func (f *serving) serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 	methods, filters := api.Methods(b, version()), filter.New(b)
 	maps.Copy(methods, filters.Methods())
-	maps.Copy(methods, evm.Methods(b, evm.Options{}))
+	maps.Copy(methods, evm.Methods(b, executions))
 	m, err := newMetrics(env, b, methods)
 	if err != nil {
 		return rpc{}, err
@@ -199,7 +211,7 @@ func (f *serving) serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 		return rpc{}, err
 	}
 	s := server.New(methods, server.Options{
-		Codec: codecs[env.Choice.Get("codec")], HTTP: env.Guard, Socket: env.Sockets, Together: together, Observe: m.observe, Log: env.Log,
+		Codec: codecs[f.config.Codec], HTTP: env.Guard, Socket: env.Sockets, Together: together, Observe: m.observe, Log: env.Log,
 	})
 	return rpc{s, filters}, m.expose(env, b, s, filters)
 }

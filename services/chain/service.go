@@ -16,6 +16,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/spf13/pflag"
 
+	"dyno/parts/assembly"
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
 	"dyno/services/chain/archive"
@@ -29,8 +30,12 @@ import (
 const DefaultFolder = blockchain.Service + "-data"
 
 // Service declares chaind.
-func Service() daemon.Service {
-	var f serving
+func Service() daemon.Service { return ServiceWith(func(*Config) {}) }
+
+// ServiceWith declares chaind with a change of its Config, made when it starts: the hook of
+// exhibits (bench/faults). All else is as in Service.
+func ServiceWith(change func(*Config)) daemon.Service {
+	f := serving{change: change}
 	return daemon.Service{
 		Name:  blockchain.Service,
 		Short: "Execute, keep, prove and serve chains of Ethereum",
@@ -94,7 +99,7 @@ func importFile(ctx context.Context, env *daemon.Env, genesisFile, path string) 
 		return daemon.Usage(err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: env.Choice.Get("state")}, env.Stderr)
+	c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: assembly.Bind[Config](env.Choice).State}, env.Stderr)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"dyno/services/chain/limiter"
+	"dyno/bench/claims/orders/limiter"
 	"dyno/services/orders/order"
 	"dyno/services/orders/web"
 )

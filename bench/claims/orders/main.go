@@ -26,10 +26,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"dyno/bench/claims/orders/limiter"
 	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/parts/refusal"
-	"dyno/services/chain/limiter"
 	"dyno/services/orders"
 	"dyno/services/orders/encode"
 	"dyno/services/orders/gateway"

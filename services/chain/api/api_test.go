@@ -26,6 +26,7 @@ import (
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/jsonrpc"
+	"dyno/services/chain/node"
 	"dyno/services/chain/store"
 )
 
@@ -179,9 +180,9 @@ func (p *pool) Waiting(hash common.Hash) *types.Transaction {
 
 func (*pool) Nonce(of common.Address) (uint64, bool) { return 7, of == common.Address{1} }
 
-func (p *pool) Submit(_ context.Context, raws [][]byte) []Submitted {
+func (p *pool) Submit(_ context.Context, raws [][]byte) []node.Submitted {
 	p.got = append(p.got, raws...)
-	done := make([]Submitted, len(raws))
+	done := make([]node.Submitted, len(raws))
 	for i, raw := range raws {
 		if done[i].Hash[0] = raw[0]; raw[0] == 0xee {
 			done[i].Err = errors.New("nonce too low")
@@ -287,7 +288,9 @@ func TestReceiptOfTheNextBlock(t *testing.T) {
 // one is a pool that accepts, at the cost of what it must return.
 type one struct{ ReadOnly }
 
-func (one) Submit(_ context.Context, raws [][]byte) []Submitted { return make([]Submitted, len(raws)) }
+func (one) Submit(_ context.Context, raws [][]byte) []node.Submitted {
+	return make([]node.Submitted, len(raws))
+}
 
 // The most frequent call allocates the transaction's bytes, the lists that the pool takes and
 // returns, and the hash as text.

@@ -15,6 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"dyno/services/chain/genesis"
+	"dyno/services/chain/node"
 )
 
 // Backend is the node that the methods are about. Its methods may be called from any goroutine.
@@ -46,17 +47,11 @@ type States interface {
 	StateAt(*types.Header) (*state.StateDB, error)
 }
 
-// Submitted is what became of a transaction.
-type Submitted struct {
-	Hash common.Hash
-	Err  error // why it was refused, in go-ethereum's words
-}
-
-// Pool is the waiting transactions.
+// Pool is the waiting transactions. *node.Node implements it.
 type Pool interface {
 	// Submit takes transactions in their canonical form and returns what became of each, once those
 	// that it accepts are durable. It may keep the bytes.
-	Submit(ctx context.Context, raws [][]byte) []Submitted
+	Submit(ctx context.Context, raws [][]byte) []node.Submitted
 	// Waiting returns a waiting transaction; nil if there is none.
 	Waiting(hash common.Hash) *types.Transaction
 	// Nonce returns the nonce after the executable transactions of an account; false: it has none.
@@ -66,7 +61,7 @@ type Pool interface {
 }
 
 // Feed is what happens in the node, for followers that remember where they are: none has a queue
-// here, and none needs to be released.
+// here, and none needs to be released. *node.Node implements it.
 type Feed interface {
 	// Grown returns a channel that is closed once there is a block after the given number. It is
 	// closed already if there is one.
@@ -74,15 +69,7 @@ type Feed interface {
 	// Accepted returns at most a number of hashes of accepted transactions, in their order, from the
 	// given position on, which is the sum of all that were accepted before. A position beyond the last
 	// means the present.
-	Accepted(from uint64, most int) Accepted
-}
-
-// Accepted is a part of the sequence of accepted transactions. Where it begins later than was asked
-// for, the hashes between are no longer kept.
-type Accepted struct {
-	From   uint64 // position of the first of Hashes, or where the next will be
-	Hashes []common.Hash
-	More   <-chan struct{} // closed once there are more after Hashes
+	Accepted(from uint64, most int) node.Accepted
 }
 
 // errReadOnly refuses transactions.
@@ -92,8 +79,8 @@ var errReadOnly = errors.New("this node only reads its chain; start it without -
 type ReadOnly struct{}
 
 // Submit implements Pool: it refuses all.
-func (ReadOnly) Submit(_ context.Context, raws [][]byte) []Submitted {
-	refused := make([]Submitted, len(raws))
+func (ReadOnly) Submit(_ context.Context, raws [][]byte) []node.Submitted {
+	refused := make([]node.Submitted, len(raws))
 	for i := range refused {
 		refused[i].Err = errReadOnly
 	}
@@ -113,4 +100,4 @@ func (ReadOnly) Stats() (executable, queued int) { return 0, 0 }
 func (ReadOnly) Grown(uint64) <-chan struct{} { return nil }
 
 // Accepted implements Feed.
-func (ReadOnly) Accepted(uint64, int) Accepted { return Accepted{} }
+func (ReadOnly) Accepted(uint64, int) node.Accepted { return node.Accepted{} }

@@ -3,11 +3,13 @@ package api
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"dyno/services/chain/jsonrpc"
+	"dyno/services/chain/node"
 )
 
 // Together returns the methods of which calls in an array are run in one go, for server.Options:
@@ -25,7 +27,7 @@ func (m methods) sendRawTransaction(ctx context.Context, params []byte) (any, er
 	}
 	done := m.Pool.Submit(ctx, [][]byte{raw})[0]
 	if done.Err != nil {
-		return nil, done.Err
+		return nil, refusal(done.Err)
 	}
 	return hexOf(done.Hash), nil
 }
@@ -43,11 +45,22 @@ func (m methods) sendRawTransactions(ctx context.Context, calls []jsonrpc.Call) 
 	}
 	for i, done := range m.Pool.Submit(ctx, raws) {
 		if done.Err != nil {
-			sent[i].Error = jsonrpc.AsError(done.Err)
+			sent[i].Error = refusal(done.Err)
 			continue
 		}
 		sent[i].Result = hexOf(done.Hash)
 	}
+}
+
+// refusal is why a transaction was refused, with a code.
+func refusal(err error) *jsonrpc.Error {
+	switch {
+	case errors.Is(err, node.ErrOverloaded):
+		return &jsonrpc.Error{Code: jsonrpc.LimitExceeded, Message: err.Error()}
+	case errors.Is(err, node.ErrFailed):
+		return &jsonrpc.Error{Code: jsonrpc.InternalError, Message: err.Error()}
+	}
+	return jsonrpc.AsError(err)
 }
 
 // rawParam reads the only parameter of eth_sendRawTransaction into new memory, which the pool may

@@ -13,7 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"dyno/services/chain/jsonrpc"
+	"dyno/services/chain/node"
 )
 
 // taken is a pool that keeps what is submitted, and refuses what is shorter than 3 bytes.
@@ -22,16 +22,16 @@ type taken struct {
 	raws [][]byte
 }
 
-func (p *taken) Submit(_ context.Context, raws [][]byte) (out []Submitted) {
+func (p *taken) Submit(_ context.Context, raws [][]byte) (out []node.Submitted) {
 	for _, raw := range raws {
 		switch {
 		case len(raw) == 2:
-			out = append(out, Submitted{Err: errors.New("too short")})
+			out = append(out, node.Submitted{Err: errors.New("too short")})
 		case len(raw) < 3:
-			out = append(out, Submitted{Err: jsonrpc.Errorf(jsonrpc.LimitExceeded, "too much")})
+			out = append(out, node.Submitted{Err: node.ErrOverloaded})
 		default:
 			p.raws = append(p.raws, raw)
-			out = append(out, Submitted{Hash: crypto.Keccak256Hash(raw)})
+			out = append(out, node.Submitted{Hash: crypto.Keccak256Hash(raw)})
 		}
 	}
 	return out
@@ -68,7 +68,7 @@ func TestSubmit(t *testing.T) {
 		"one":              {raws[1], 200, 1, `"refused":[]`},
 		"a legacy one":     {raws[0], 200, 1, `"refused":[]`},
 		"several":          {bytes.Join([][]byte{raws[1], raws[0], raws[0], raws[1]}, nil), 200, 4, `"refused":[]`},
-		"with refused":     {bytes.Join([][]byte{raws[1], {2, 0xc0}, raws[0], {0xc0}}, nil), 200, 2, `"refused":[{"index":1,"code":-32000,"message":"too short"},{"index":3,"code":-32005,"message":"too much"}]`},
+		"with refused":     {bytes.Join([][]byte{raws[1], {2, 0xc0}, raws[0], {0xc0}}, nil), 200, 2, `"refused":[{"index":1,"code":-32000,"message":"too short"},{"index":3,"code":-32005,"message":"the node is overloaded: `},
 		"none behind":      {append(bytes.Clone(raws[0]), 0x83, 1, 2), 200, 1, `"refused":[{"index":1,"code":-32000,"message":"the rest of the body is not read`},
 		"very many":        {bytes.Repeat([]byte{0xc0}, 1_000_000), 200, 0, `{"index":10000,"code":-32000,"message":"the rest of the body is not read: a body has at most 10000 transactions"}`},
 		"cut off":          {raws[0][:40], 200, 0, `"accepted":[],"refused":[{"index":0`},

@@ -56,29 +56,12 @@ func (e *BadBlock) Unwrap() error { return e.Err }
 // ErrNoPeer means that no peer is left that has the next block.
 var ErrNoPeer = errors.New("no peer sends the next block")
 
-// Options of a sync. The zero value has the defaults given here.
-type Options struct {
-	Range    int           // blocks of one request; 0 means 64
-	Window   int           // ranges that are fetched or wait for verification; 0 means 8
-	Overtake time.Duration // after which another peer is asked, too; 0 means 2 s
-	Timeout  time.Duration // of a request; 0 means 20 s
-}
-
-func (o Options) withDefaults() Options {
-	if o.Range <= 0 {
-		o.Range = 64
-	}
-	if o.Window <= 0 {
-		o.Window = 8
-	}
-	if o.Overtake <= 0 {
-		o.Overtake = 2 * time.Second
-	}
-	if o.Timeout <= 0 {
-		o.Timeout = 20 * time.Second
-	}
-	return o
-}
+const (
+	rangeBlocks = 64               // blocks of one request, at most
+	maxRanges   = 8                // ranges that are fetched or wait for verification
+	overtaking  = 2 * time.Second  // after which another peer is asked, too
+	patience    = 20 * time.Second // of a request
+)
 
 // sent is a block that a peer has sent.
 type sent struct {
@@ -90,8 +73,13 @@ type sent struct {
 
 // Sync brings a chain up to the highest head of the peers. Errors: ErrNoPeer; that of ctx; and
 // those of Commit which are not a block's fault.
-func Sync(ctx context.Context, chain Chain, peers []Peer, o Options) error {
-	s := &sync{chain: chain, o: o.withDefaults(), peers: newRoster(peers)}
+func Sync(ctx context.Context, chain Chain, peers []Peer) error {
+	return syncBy(ctx, chain, peers, rangeBlocks, maxRanges)
+}
+
+// syncBy is Sync with ranges of a number of blocks, and a window of a number of ranges.
+func syncBy(ctx context.Context, chain Chain, peers []Peer, blocks, ranges int) error {
+	s := &sync{chain: chain, blocks: blocks, ranges: ranges, peers: newRoster(peers)}
 	for {
 		s.unfetched = nil
 		err := s.pass(ctx)
@@ -106,7 +94,8 @@ func Sync(ctx context.Context, chain Chain, peers []Peer, o Options) error {
 
 type sync struct {
 	chain      Chain
-	o          Options
+	blocks     int // of a range
+	ranges     int // of the window
 	peers      *roster
 	blockBytes atomic.Int64 // of the blocks that were fetched last
 	unfetched  error        // why a pass ended before the peers' head
@@ -126,7 +115,7 @@ func (b *blamed) Unwrap() error { return b.err }
 func (s *sync) pass(ctx context.Context) error {
 	stages, ctx := errgroup.WithContext(ctx)
 	fetched := make(chan []sent, 1)
-	verified := make(chan sent, s.o.Range)
+	verified := make(chan sent, s.blocks)
 	stages.Go(func() error {
 		defer close(fetched)
 		return s.fetch(ctx, fetched)

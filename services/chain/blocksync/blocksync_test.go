@@ -211,7 +211,7 @@ func TestSync(t *testing.T) {
 					ps = append(ps, p)
 				}
 				began := time.Now()
-				err := Sync(t.Context(), c, ps, Options{Range: 16, Window: 4})
+				err := syncBy(t.Context(), c, ps, 16, 4)
 				last := tt.peers[len(tt.peers)-1]
 				if tt.name != "only a liar" && tt.fails == "" && (err != nil || c.Head() != length) {
 					t.Errorf("the chain has %d blocks, %v", c.Head(), err)
@@ -249,7 +249,7 @@ func TestStagesAreParallelAndBounded(t *testing.T) {
 		b := &peer{name: "b", head: length, fetch: after(500 * time.Millisecond)}
 		done := make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { done <- Sync(ctx, c, []Peer{a, b}, Options{Range: 10, Window: 4}) }()
+		go func() { done <- syncBy(ctx, c, []Peer{a, b}, 10, 4) }()
 		time.Sleep(20*time.Second + time.Millisecond)
 		synctest.Wait()
 		if c.Head() != 19 { // 0.5 s for the first range, and then one each second
@@ -273,7 +273,7 @@ func TestDiskStopsSync(t *testing.T) {
 	c := newChain()
 	c.disk = errors.New("no space left")
 	p := &peer{name: "a", head: length, fetch: after(0)}
-	if err := Sync(t.Context(), c, []Peer{p}, Options{}); !errors.Is(err, c.disk) || p.blame != nil {
+	if err := Sync(t.Context(), c, []Peer{p}); !errors.Is(err, c.disk) || p.blame != nil {
 		t.Errorf("%v, and the peer is blamed for %v", err, p.blame)
 	}
 }
@@ -308,7 +308,7 @@ func TestRemote(t *testing.T) {
 		t.Errorf("a malformed request: %v", err)
 	}
 	c := newChain()
-	if err := Sync(t.Context(), c, []Peer{Remote(direct{Serve(func() uint64 { return 100 }, func(n uint64) ([]byte, error) { return honest()[n], nil })}, identity.ID{}, 100)}, Options{}); err != nil || c.Head() != 100 {
+	if err := Sync(t.Context(), c, []Peer{Remote(direct{Serve(func() uint64 { return 100 }, func(n uint64) ([]byte, error) { return honest()[n], nil })}, identity.ID{}, 100)}); err != nil || c.Head() != 100 {
 		t.Errorf("synced to %d, %v", c.Head(), err)
 	}
 }

@@ -23,7 +23,7 @@ func (s *sync) fetch(ctx context.Context, out chan<- []sent) error {
 	var window []chan result // in the order of their blocks
 	next, target := s.chain.Head()+1, s.peers.head()
 	for {
-		for next <= target && len(window) < s.o.Window {
+		for next <= target && len(window) < s.ranges {
 			from, n := next, int(min(s.rangeSize(), target-next+1))
 			done := make(chan result, 1)
 			window = append(window, done)
@@ -56,7 +56,7 @@ const rangeBytes = 4 << 20
 
 // rangeSize is the number of blocks of the next range, by the size of those before.
 func (s *sync) rangeSize() uint64 {
-	return uint64(min(s.o.Range, max(1, rangeBytes/max(1, int(s.blockBytes.Load())))))
+	return uint64(min(s.blocks, max(1, rangeBytes/max(1, int(s.blockBytes.Load())))))
 }
 
 // fetchRange fetches n blocks from a number on. A peer may send fewer at a time. An error is why
@@ -88,7 +88,7 @@ type answer struct {
 // fetchSome fetches at least one block. It asks one peer after another: the next when one has
 // failed, or has not answered for a while. The first blocks count.
 func (s *sync) fetchSome(ctx context.Context, from uint64, n int) ([][]byte, Peer, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.o.Timeout, fmt.Errorf("%w: block %d was not sent within %v", ErrNoPeer, from, s.o.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%w: block %d was not sent within %v", ErrNoPeer, from, patience))
 	var asking gosync.WaitGroup
 	defer asking.Wait()
 	defer cancel()
@@ -120,7 +120,7 @@ func (s *sync) fetchSome(ctx context.Context, from uint64, n int) ([][]byte, Pee
 				case <-ctx.Done():
 				}
 			})
-			overtake.Reset(s.o.Overtake)
+			overtake.Reset(overtaking)
 		}
 	}
 }
@@ -132,7 +132,7 @@ func (s *sync) ask(ctx context.Context, peer Peer, from uint64, n int) answer {
 	if err == nil && (len(raws) == 0 || len(raws) > n) {
 		err = fmt.Errorf("it sent %d blocks instead of %d", len(raws), n)
 	}
-	s.peers.give(peer, err != nil && (ctx.Err() == nil || time.Since(began) >= s.o.Overtake))
+	s.peers.give(peer, err != nil && (ctx.Err() == nil || time.Since(began) >= overtaking))
 	return answer{raws, peer, err}
 }
 

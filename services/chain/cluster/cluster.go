@@ -43,12 +43,12 @@ const (
 
 // Options of a Journal.
 type Options struct {
-	Network   *peers.Network // which does not run yet
-	Listener  net.Listener   // nil: no peer can dial this node
-	Sealer    identity.ID    // for OpenFollower
-	Unbatched bool           // the planted fault of package raft
-	Log       *slog.Logger
-	Fail      func(error) // receives the error after which the node must be started again
+	Network  *peers.Network      // which does not run yet
+	Listener net.Listener        // nil: no peer can dial this node
+	Sealer   identity.ID         // for OpenFollower
+	Raft     func(*raft.Options) // changes those of Open, for exhibits; nil: nothing does
+	Log      *slog.Logger
+	Fail     func(error) // receives the error after which the node must be started again
 }
 
 // Journal is a node.Shared.
@@ -92,10 +92,14 @@ func Open(dir string, o Options) (*Journal, error) {
 		return nil, err
 	}
 	j.wal = wal.New(files, wal.Options{Commit: wal.Group, MaxBatch: maxBatch, MaxQueued: 2 * maxBatch})
-	j.raft, err = raft.New(raft.Options{
-		ID: number(network.ID()), Voters: voters, WAL: j.wal, Machine: machine{j}, Unbatched: o.Unbatched, Log: o.Log,
+	options := raft.Options{
+		ID: number(network.ID()), Voters: voters, WAL: j.wal, Machine: machine{j}, Log: o.Log,
 		Send: func(to uint64, body []byte) { _ = network.Send(j.ids[to], peers.Raft, body) }, // raft sends again what is lost
-	})
+	}
+	if o.Raft != nil {
+		o.Raft(&options)
+	}
+	j.raft, err = raft.New(options)
 	if err != nil {
 		return nil, errors.Join(err, j.wal.Close())
 	}

@@ -10,9 +10,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"dyno/services/chain/api"
 	"dyno/services/chain/blocksync"
-	"dyno/services/chain/jsonrpc"
 	"dyno/services/chain/node"
 	"dyno/services/chain/peers"
 	"dyno/services/chain/peers/identity"
@@ -46,25 +44,25 @@ func serve(network *peers.Network, n *node.Node, leads func() bool) {
 }
 
 // Forward implements node.Shared.
-func (j *Journal) Forward(ctx context.Context, raws [][]byte) []api.Submitted {
+func (j *Journal) Forward(ctx context.Context, raws [][]byte) []node.Submitted {
 	return forward(ctx, j.network, j.ids[j.raft.Leader()], raws, j.o.Log)
 }
 
 // forward has a peer accept transactions.
-func forward(ctx context.Context, network *peers.Network, leader identity.ID, raws [][]byte, log *slog.Logger) []api.Submitted {
+func forward(ctx context.Context, network *peers.Network, leader identity.ID, raws [][]byte, log *slog.Logger) []node.Submitted {
 	out, err := ask(ctx, network, leader, raws)
 	if err == nil {
 		return out
 	}
 	log.DebugContext(ctx, "transactions were not forwarded", "error", err)
-	out = make([]api.Submitted, len(raws))
+	out = make([]node.Submitted, len(raws))
 	for i := range out {
 		out[i].Err = node.ErrLeader
 	}
 	return out
 }
 
-func ask(ctx context.Context, network *peers.Network, leader identity.ID, raws [][]byte) ([]api.Submitted, error) {
+func ask(ctx context.Context, network *peers.Network, leader identity.ID, raws [][]byte) ([]node.Submitted, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	body, err := network.Request(ctx, leader, peers.Submit, peers.AppendItems(nil, raws...))
@@ -78,21 +76,45 @@ func ask(ctx context.Context, network *peers.Network, leader identity.ID, raws [
 	return out, err
 }
 
+// Codes of refusals between nodes. They never change, so that nodes of different versions
+// understand each other; JSON-RPC has the same.
+const (
+	codeRefused    = -32000 // for any other reason
+	codeOverloaded = -32005
+	codeFailed     = -32603
+)
+
+// refusal is what the leader has refused with, in its words.
+type refusal struct {
+	text string
+	kind error // nil: codeRefused
+}
+
+func (r *refusal) Error() string { return r.text }
+
+func (r *refusal) Unwrap() error { return r.kind }
+
 // encode writes what became of transactions: a hash, or a code and a text.
-func encode(all []api.Submitted) (body []byte) {
+func encode(all []node.Submitted) (body []byte) {
 	for _, s := range all {
 		if s.Err == nil {
 			body = peers.AppendItems(body, s.Hash[:], nil)
 			continue
 		}
-		e := jsonrpc.AsError(s.Err)
-		body = peers.AppendItems(body, binary.BigEndian.AppendUint32(nil, uint32(int32(e.Code))), []byte(e.Message))
+		code := int32(codeRefused)
+		switch {
+		case errors.Is(s.Err, node.ErrOverloaded):
+			code = codeOverloaded
+		case errors.Is(s.Err, node.ErrFailed):
+			code = codeFailed
+		}
+		body = peers.AppendItems(body, binary.BigEndian.AppendUint32(nil, uint32(code)), []byte(s.Err.Error()))
 	}
 	return body
 }
 
 // decode reads what encode wrote.
-func decode(body []byte) (all []api.Submitted, err error) {
+func decode(body []byte) (all []node.Submitted, err error) {
 	items, err := peers.Items(body, 2*maxForwarded)
 	if err != nil || len(items)%2 != 0 {
 		return nil, errors.Join(errors.New("the leader's answer is malformed"), err)
@@ -100,10 +122,16 @@ func decode(body []byte) (all []api.Submitted, err error) {
 	for i := 0; i < len(items); i += 2 {
 		switch len(items[i]) {
 		case common.HashLength:
-			all = append(all, api.Submitted{Hash: common.Hash(items[i])})
+			all = append(all, node.Submitted{Hash: common.Hash(items[i])})
 		case 4:
-			code := int(int32(binary.BigEndian.Uint32(items[i])))
-			all = append(all, api.Submitted{Err: jsonrpc.Errorf(code, "%s", items[i+1])})
+			r := &refusal{text: string(items[i+1])}
+			switch int32(binary.BigEndian.Uint32(items[i])) {
+			case codeOverloaded:
+				r.kind = node.ErrOverloaded
+			case codeFailed:
+				r.kind = node.ErrFailed
+			}
+			all = append(all, node.Submitted{Err: r})
 		default:
 			return nil, errors.New("the leader's answer is malformed")
 		}

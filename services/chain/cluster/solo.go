@@ -10,7 +10,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"dyno/services/chain/api"
 	"dyno/services/chain/blocksync"
 	"dyno/services/chain/gossip"
 	"dyno/services/chain/journal"
@@ -76,7 +75,7 @@ func (s *Solo) Close() error {
 func (s *Solo) Leads() bool { return s.sealer == identity.ID{} }
 
 // Forward implements node.Shared.
-func (s *Solo) Forward(ctx context.Context, raws [][]byte) []api.Submitted {
+func (s *Solo) Forward(ctx context.Context, raws [][]byte) []node.Submitted {
 	return forward(ctx, s.o.Network, s.sealer, raws, s.o.Log)
 }
 

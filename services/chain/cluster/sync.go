@@ -24,7 +24,7 @@ const again = time.Second
 func fetch(ctx context.Context, log *slog.Logger, into following, from []blocksync.Peer, number uint64) error {
 	before, err := into.Head(), blocksync.ErrNoPeer
 	if len(from) > 0 {
-		err = blocksync.Sync(ctx, into, from, blocksync.Options{})
+		err = blocksync.Sync(ctx, into, from)
 	}
 	switch {
 	case ctx.Err() != nil:

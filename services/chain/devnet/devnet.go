@@ -27,12 +27,12 @@ import (
 	"dyno/services/chain/peers/identity"
 )
 
-// Most is the largest number of nodes.
-const Most = 7
+// most is the largest number of nodes.
+const most = 7
 
 // Network says which nodes to run.
 type Network struct {
-	Program string   // chaind
+	Program string   // chaind, or one with its serve
 	Dir     string   // of keys, logs and folders; what it has is used again
 	Nodes   int      // 1: a node alone, without consensus
 	Listen  string   // HOST:PORT of the first node; the next have the ports after it, unless it is 0

@@ -14,7 +14,7 @@ import (
 // be sealed once, in the order of nonces; some entries are withdrawn first, some rounds fail.
 func TestConcurrent(t *testing.T) {
 	const workers, senders, each = 4, 8, 100
-	f := newFixture(t, mempool.Options{})
+	f := newFixture(t, roomy)
 	var group sync.WaitGroup
 	defer group.Wait()
 	for w := range workers {
@@ -77,7 +77,7 @@ func add(f *fixture, e *mempool.Entry) {
 }
 
 func TestAllocations(t *testing.T) {
-	f := newFixture(t, mempool.Options{})
+	f := newFixture(t, roomy)
 	f.add(entry('a', 0, 100, 10))
 	var entries []*mempool.Entry
 	for nonce := range uint64(900) {
@@ -101,7 +101,7 @@ func TestAllocations(t *testing.T) {
 
 // BenchmarkPool is the whole way of an entry: added, confirmed, sealed with 199 others.
 func BenchmarkPool(b *testing.B) {
-	f := newFixture(b, mempool.Options{})
+	f := newFixture(b, roomy)
 	base := big.NewInt(1)
 	entries := make([]*mempool.Entry, b.N)
 	for i := range entries {

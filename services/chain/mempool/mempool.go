@@ -42,8 +42,8 @@ func NewEntry(tx *types.Transaction, from common.Address, raw []byte) *Entry {
 
 // Options bound the pool.
 type Options struct {
-	Transactions int64 // 0: 131,072
-	Bytes        int64 // of all transactions; 0: 256 MiB
+	Transactions int64
+	Bytes        int64 // of all transactions
 }
 
 // Bounds of one sender, and the number of times that an entry is tried in vain.
@@ -89,12 +89,6 @@ type shard struct {
 // New returns an empty pool. Account reads a sender's account after the head; it is called with
 // locks held, and must not call the pool.
 func New(o Options, account func(common.Address) (Account, error)) *Pool {
-	if o.Transactions == 0 {
-		o.Transactions = 1 << 17
-	}
-	if o.Bytes == 0 {
-		o.Bytes = 256 << 20
-	}
 	p := &Pool{index: index.New(), options: o, account: account, ready: make(chan struct{}, 1), blocked: map[*sender]struct{}{}}
 	for i := range p.shards {
 		p.shards[i].senders = map[common.Address]*sender{}

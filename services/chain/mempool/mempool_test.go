@@ -48,6 +48,9 @@ type fixture struct {
 	*mempool.Pool
 }
 
+// roomy bounds a pool that tests do not fill.
+var roomy = mempool.Options{Transactions: 1 << 17, Bytes: 256 << 20}
+
 func newFixture(t testing.TB, o mempool.Options) *fixture {
 	c := &chain{accounts: map[common.Address]mempool.Account{}}
 	for name := byte('a'); name <= 'z'; name++ {
@@ -130,7 +133,7 @@ func (f *fixture) stats(executable, queued, offered int) {
 }
 
 func TestOrder(t *testing.T) {
-	f := newFixture(t, mempool.Options{})
+	f := newFixture(t, roomy)
 	a0, a1, a2 := entry('a', 0, 100, 5), entry('a', 1, 100, 50), entry('a', 2, 100, 1)
 	b0, b1 := entry('b', 0, 100, 7), entry('b', 1, 4, 4)
 	c0 := entry('c', 0, 100, 5)
@@ -150,7 +153,7 @@ func TestOrder(t *testing.T) {
 }
 
 func TestGas(t *testing.T) {
-	f := newFixture(t, mempool.Options{})
+	f := newFixture(t, roomy)
 	large := entryOf('a', &types.DynamicFeeTx{GasFeeCap: big.NewInt(100), GasTipCap: big.NewInt(9), Gas: 50_000})
 	small := entry('b', 0, 100, 1)
 	after := entry('a', 1, 100, 50)
@@ -160,7 +163,7 @@ func TestGas(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	f := newFixture(t, mempool.Options{})
+	f := newFixture(t, roomy)
 	f.set(address('a'), 5, 10_000_000)
 	a5 := entry('a', 5, 100, 10)
 	f.refused(entry('a', 4, 100, 10), core.ErrNonceTooLow)
@@ -183,7 +186,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestFundsThatArrive(t *testing.T) {
-	f := newFixture(t, mempool.Options{})
+	f := newFixture(t, roomy)
 	f.set(address('a'), 0, 3_000_000)
 	f.add(entry('a', 0, 100, 10))
 	f.set(address('a'), 0, 6_000_000) // another sender's block
@@ -191,20 +194,20 @@ func TestFundsThatArrive(t *testing.T) {
 }
 
 func TestSenderLimit(t *testing.T) {
-	f := newFixture(t, mempool.Options{})
+	f := newFixture(t, roomy)
 	for nonce := range uint64(1024) {
 		f.add(entry('a', nonce+1, 100, 10))
 	}
 	f.stats(0, 1024, 0)
 	f.add(entry('a', 0, 100, 10)) // fills the gap
 	f.stats(1025, 0, 1)
-	restarted := newFixture(t, mempool.Options{})
+	restarted := newFixture(t, roomy)
 	for _, e := range f.Entries() {
 		if err := restarted.Restore(e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	f = newFixture(t, mempool.Options{})
+	f = newFixture(t, roomy)
 	for nonce := range uint64(1024) {
 		f.add(entry('a', nonce, 100, 10))
 	}
@@ -212,7 +215,7 @@ func TestSenderLimit(t *testing.T) {
 }
 
 func TestReplace(t *testing.T) {
-	f := newFixture(t, mempool.Options{})
+	f := newFixture(t, roomy)
 	old, second, third := entry('a', 0, 100, 10), entry('a', 0, 110, 11), entry('a', 0, 121, 13)
 	after := entry('a', 1, 100, 10)
 	f.add(old, after)
@@ -242,7 +245,7 @@ func TestReplace(t *testing.T) {
 }
 
 func TestWithdrawLeavesGap(t *testing.T) {
-	f := newFixture(t, mempool.Options{})
+	f := newFixture(t, roomy)
 	a0, a1 := entry('a', 0, 100, 10), entry('a', 1, 100, 10)
 	if err := f.Add(a0, nil); err != nil {
 		t.Fatal(err)
@@ -261,7 +264,7 @@ func TestWithdrawLeavesGap(t *testing.T) {
 }
 
 func TestFull(t *testing.T) {
-	f := newFixture(t, mempool.Options{Transactions: 3})
+	f := newFixture(t, mempool.Options{Transactions: 3, Bytes: roomy.Bytes})
 	a0, b1, c1 := entry('a', 0, 100, 10), entry('b', 1, 100, 10), entry('c', 1, 90, 10)
 	f.add(a0, b1, c1)
 	f.refused(entry('d', 0, 90, 10), txpool.ErrUnderpriced)
@@ -277,13 +280,13 @@ func TestFull(t *testing.T) {
 	f.add(b0)
 	f.stats(3, 0, 3)
 	f.refused(entry('e', 0, 1000, 10), mempool.ErrFull)
-	f = newFixture(t, mempool.Options{Bytes: int64(len(a0.Raw))})
+	f = newFixture(t, mempool.Options{Transactions: roomy.Transactions, Bytes: int64(len(a0.Raw))})
 	f.add(a0)
 	f.refused(d0, mempool.ErrFull)
 }
 
 func TestRestore(t *testing.T) {
-	f := newFixture(t, mempool.Options{Transactions: 1})
+	f := newFixture(t, mempool.Options{Transactions: 1, Bytes: roomy.Bytes})
 	f.set(address('a'), 1, 3_000_000) // enough for one
 	a0, a1, again, a2 := entry('a', 0, 100, 10), entry('a', 1, 100, 10), entry('a', 1, 110, 11), entry('a', 2, 100, 10)
 	for _, e := range []*mempool.Entry{a1, again, a2} {
@@ -300,7 +303,7 @@ func TestRestore(t *testing.T) {
 }
 
 func TestManyMisfits(t *testing.T) {
-	f := newFixture(t, mempool.Options{})
+	f := newFixture(t, roomy)
 	for i := range 200 {
 		from := common.Address{0: 1, 1: byte(i)}
 		f.accounts[from] = mempool.Account{Balance: uint256.NewInt(1e12)}
@@ -317,7 +320,7 @@ func TestManyMisfits(t *testing.T) {
 }
 
 func TestFailed(t *testing.T) {
-	f := newFixture(t, mempool.Options{})
+	f := newFixture(t, roomy)
 	a0, a1, b0 := entry('a', 0, 100, 10), entry('a', 1, 100, 10), entry('b', 0, 100, 1)
 	f.add(a0, a1, b0)
 	f.next(a0, a1, b0)
@@ -344,7 +347,7 @@ func TestFailed(t *testing.T) {
 }
 
 func TestFailedReplaced(t *testing.T) {
-	f := newFixture(t, mempool.Options{})
+	f := newFixture(t, roomy)
 	a0, again := entry('a', 0, 100, 10), entry('a', 0, 200, 20)
 	f.add(a0)
 	f.next(a0)
@@ -359,7 +362,7 @@ func TestFailedReplaced(t *testing.T) {
 }
 
 func TestForeignBlock(t *testing.T) {
-	f := newFixture(t, mempool.Options{})
+	f := newFixture(t, roomy)
 	f.add(entry('a', 0, 100, 10), entry('a', 1, 100, 10), entry('a', 3, 100, 10))
 	f.stats(2, 1, 1)
 	f.mine(entry('a', 0, 100, 1), entry('a', 1, 100, 1), entry('a', 2, 100, 1), entry('b', 0, 100, 1))
@@ -367,7 +370,7 @@ func TestForeignBlock(t *testing.T) {
 }
 
 func TestReady(t *testing.T) {
-	f := newFixture(t, mempool.Options{})
+	f := newFixture(t, roomy)
 	f.add(entry('a', 1, 100, 10))
 	select {
 	case <-f.Ready():

@@ -233,7 +233,7 @@ func (m *model) failed(v *version) {
 func against(t *rapid.T) {
 	c := &chain{accounts: map[common.Address]mempool.Account{}}
 	m := &model{senders: map[byte]*account{}}
-	p := mempool.New(mempool.Options{Transactions: capacity}, c.account)
+	p := mempool.New(mempool.Options{Transactions: capacity, Bytes: roomy.Bytes}, c.account)
 	set := func(from byte) { c.set(address(from), m.senders[from].nonce, m.senders[from].balance) }
 	for _, from := range []byte("abc") {
 		m.senders[from] = &account{balance: 10_000_000, slots: map[uint64][]*version{}}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"dyno/services/chain/api"
 	"dyno/services/chain/mempool"
 )
 
@@ -48,7 +47,8 @@ var past = func() <-chan struct{} {
 	return c
 }()
 
-// Grown implements api.Feed.
+// Grown returns a channel that is closed once there is a block after the given number. It is closed
+// already if there is one.
 func (n *Node) Grown(number uint64) <-chan struct{} {
 	n.feed.mu.Lock()
 	defer n.feed.mu.Unlock()
@@ -58,8 +58,18 @@ func (n *Node) Grown(number uint64) <-chan struct{} {
 	return n.feed.grown
 }
 
-// Accepted implements api.Feed.
-func (n *Node) Accepted(from uint64, most int) api.Accepted {
+// Accepted is a part of the sequence of accepted transactions. Where it begins later than was asked
+// for, the hashes between are no longer kept.
+type Accepted struct {
+	From   uint64 // position of the first of Hashes, or where the next will be
+	Hashes []common.Hash
+	More   <-chan struct{} // closed once there are more after Hashes
+}
+
+// Accepted returns at most a number of hashes of accepted transactions, in their order, from the
+// given position on, which is the sum of all that were accepted before. A position beyond the last
+// means the present.
+func (n *Node) Accepted(from uint64, most int) Accepted {
 	f := &n.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,7 +78,7 @@ func (n *Node) Accepted(from uint64, most int) api.Accepted {
 		from = max(from, f.accepted-keptHashes)
 	}
 	to := f.accepted
-	out := api.Accepted{From: from, More: f.more}
+	out := Accepted{From: from, More: f.more}
 	if to-from > uint64(most) {
 		to, out.More = from+uint64(most), past
 	}

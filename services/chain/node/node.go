@@ -32,16 +32,14 @@ import (
 	"dyno/services/chain/journal"
 	"dyno/services/chain/limiter"
 	"dyno/services/chain/mempool"
-	"dyno/services/chain/sealing"
 	"dyno/services/chain/transaction"
 )
 
-// Options of a node. Zero values are the defaults.
+// Options of a node.
 type Options struct {
-	Sealing *sealing.Policy // required
-	Pool    mempool.Options
-
-	Checkpoint int64 // bytes of records after which the journal is shortened; 0: 64 MiB
+	Sealing    *Policy
+	Pool       mempool.Options
+	Checkpoint int64 // bytes of records after which the journal is shortened
 
 	// Space returns the free bytes of the disk and its size. With less than a tenth, and less than
 	// 64 MiB, nothing is accepted or sealed. Nil: the disk is not watched.
@@ -49,8 +47,8 @@ type Options struct {
 
 	Tracer trace.Tracer // nil: there are no spans
 
-	Log  *slog.Logger // required
-	Fail func(error)  // receives the error after which the node must be started again; required
+	Log  *slog.Logger
+	Fail func(error) // receives the error after which the node must be started again
 }
 
 const (
@@ -67,7 +65,7 @@ type Node struct {
 	shared  Shared // the same; nil: no other node has it
 	pool    *mempool.Pool
 	o       Options
-	judging limiter.Limiter
+	judging *limiter.Limiter
 
 	view    atomic.Pointer[view]
 	trouble atomic.Pointer[error] // why nothing is accepted; nil: all is well
@@ -92,12 +90,9 @@ type view struct {
 // Open starts a node over a chain and a journal, which it owns from now on, also after an error.
 // First it appends to the chain the blocks that only the journal has.
 func Open(ctx context.Context, chain *blockchain.Chain, j Journal, o Options) (*Node, error) {
-	if o.Checkpoint <= 0 {
-		o.Checkpoint = 64 << 20
-	}
 	n := &Node{chain: chain, journal: j, o: o}
 	n.shared, _ = j.(Shared)
-	n.judging = limiter.NewFixed(limiter.Fixed{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxJudging})
+	n.judging = limiter.New(limiter.Options{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxJudging})
 	n.feed.init()
 	err := n.recover(ctx)
 	if err == nil {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ import (
 	"dyno/services/chain/fork"
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/journal"
-	"dyno/services/chain/sealing"
+	"dyno/services/chain/mempool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -65,8 +66,10 @@ func open(t *testing.T, b begin) *world {
 		t.Fatal(err)
 	}
 	if b.options.Sealing == nil {
-		b.options.Sealing, _ = sealing.New("each", sealing.Config{Max: 1})
+		b.options.Sealing, _ = NewPolicy("each", Sealing{Max: 1})
 	}
+	b.options.Pool = mempool.Options{Transactions: 1 << 17, Bytes: 256 << 20}
+	b.options.Checkpoint = cmp.Or(b.options.Checkpoint, 64<<20)
 	b.options.Log = quiet
 	b.options.Fail = func(err error) { w.failed.Store(&err) }
 	if w.Node, err = Open(t.Context(), c, j, b.options); err != nil {
@@ -253,7 +256,7 @@ func TestFailedDisk(t *testing.T) {
 // Transactions that cannot pay the base fee get empty blocks, until they can; no more than those.
 func TestBaseFeeFalls(t *testing.T) {
 	g := genesis.Funded(100_000, genesis.Accounts[:]) // so that three transfers are more than the target
-	timer, err := sealing.New("timer", sealing.Config{Interval: 1e6, Max: 100})
+	timer, err := NewPolicy("timer", Sealing{Interval: 1e6, Max: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"dyno/services/chain/api"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/mempool"
 )
@@ -30,7 +29,7 @@ type Shared interface {
 	// Leads reports whether this node accepts and seals for all.
 	Leads() bool
 	// Forward has the leader accept transactions.
-	Forward(ctx context.Context, raws [][]byte) []api.Submitted
+	Forward(ctx context.Context, raws [][]byte) []Submitted
 	// Ready returns why this node should not be asked now: it has no leader, or lacks blocks.
 	Ready() error
 }

@@ -13,9 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/txpool"
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"dyno/services/chain/api"
 	"dyno/services/chain/journal"
-	"dyno/services/chain/jsonrpc"
 	"dyno/services/chain/limiter"
 	"dyno/services/chain/mempool"
 	"dyno/services/chain/store"
@@ -28,16 +26,30 @@ const maxSize = 128 << 10
 // errUnprotected is for a transaction without a chain id, which other chains would take, too.
 var errUnprotected = errors.New("only replay-protected (EIP-155) transactions allowed over RPC")
 
+// Submitted is what became of a transaction.
+type Submitted struct {
+	Hash common.Hash
+	Err  error // why it was refused, in go-ethereum's words
+}
+
+// Refusals that are not the transaction's fault.
+var (
+	// ErrOverloaded means that too many calls wait before this one.
+	ErrOverloaded = fmt.Errorf("the node is overloaded: %d calls wait until their signatures are checked; send the transaction again later", maxJudging)
+	// ErrFailed means that judging the transaction panicked.
+	ErrFailed = errors.New("the method failed")
+)
+
 // Submit takes transactions in their canonical form and returns what became of each, in their
 // order, once those that it accepts are durable. It keeps the bytes. Together they cost one append
 // to the journal, and their signatures are checked on all cores.
-func (n *Node) Submit(ctx context.Context, raws [][]byte) []api.Submitted {
+func (n *Node) Submit(ctx context.Context, raws [][]byte) []Submitted {
 	ctx, span := n.begin(ctx, "eth_submitTransaction")
 	defer span.End()
 	if n.shared != nil && !n.shared.Leads() {
 		return n.shared.Forward(ctx, raws)
 	}
-	out := make([]api.Submitted, len(raws))
+	out := make([]Submitted, len(raws))
 	entries := make([]*mempool.Entry, len(raws))
 	view := n.view.Load()
 	if err := n.stopped(); err != nil {
@@ -74,7 +86,7 @@ func (n *Node) Submit(ctx context.Context, raws [][]byte) []api.Submitted {
 		n.pool.Withdraw(added...)
 		n.stumble(err)
 		for _, i := range places {
-			out[i] = api.Submitted{Err: unstored(err)}
+			out[i] = Submitted{Err: unstored(err)}
 		}
 		return out
 	}
@@ -104,11 +116,13 @@ const perCore = 4
 // spread calls do for each number below count, on as many cores as are free; where there is an
 // overload, it calls refused instead.
 func (n *Node) spread(ctx context.Context, count int, do func(int), refused func(int, error)) {
-	workers := max(1, min(n.judging.Stats().Limit, count/perCore))
+	workers := max(1, min(n.judging.Limit(), count/perCore))
 	each := max(1, (count+workers-1)/workers)
 	part := func(from, to int) {
-		permit, err := n.judging.Acquire(ctx, 1)
-		defer permit.Release(limiter.Good)
+		err := n.judging.Acquire(ctx)
+		if err == nil {
+			defer n.judging.Release()
+		}
 		for i := from; i < to; i++ {
 			if err != nil {
 				refused(i, overloaded(err))
@@ -133,17 +147,15 @@ func (n *Node) attempt(i int, do func(int), refused func(int, error)) {
 	defer func() {
 		if v := recover(); v != nil {
 			n.o.Log.Error("judging a transaction panicked", "panic", v, "stack", string(debug.Stack()))
-			refused(i, errPanicked)
+			refused(i, ErrFailed)
 		}
 	}()
 	do(i)
 }
 
-var errPanicked = jsonrpc.Errorf(jsonrpc.InternalError, "the method failed")
-
 func overloaded(err error) error {
 	if errors.Is(err, limiter.ErrFull) {
-		return jsonrpc.Errorf(jsonrpc.LimitExceeded, "the node is overloaded: %d calls wait until their signatures are checked; send the transaction again later", maxJudging)
+		return ErrOverloaded
 	}
 	return err
 }

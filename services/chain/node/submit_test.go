@@ -3,8 +3,6 @@ package node
 import (
 	"errors"
 	"testing"
-
-	"dyno/services/chain/jsonrpc"
 )
 
 // A transaction that makes judging panic is refused, on whichever core; the others are judged.
@@ -20,8 +18,7 @@ func TestPanicWhileJudging(t *testing.T) {
 		judged[i] = true
 	}, func(i int, err error) { refused[i] = err })
 	for i := range count {
-		e := (*jsonrpc.Error)(nil)
-		if failed := errors.As(refused[i], &e) && e.Code == jsonrpc.InternalError; failed != (i == bad) || judged[i] == (i == bad) {
+		if failed := errors.Is(refused[i], ErrFailed); failed != (i == bad) || judged[i] == (i == bad) {
 			t.Errorf("transaction %d: judged %t, %v", i, judged[i], refused[i])
 		}
 	}

@@ -21,7 +21,7 @@ const (
 	maxItems       = 64 << 10 // of a message or group
 )
 
-// Ticks. A tick is Options.Tick.
+// Numbers of ticks.
 const (
 	electionTicks  = 10
 	heartbeatTicks = 1

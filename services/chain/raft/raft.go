@@ -59,7 +59,6 @@ type Options struct {
 	Machine Machine
 	Send    func(to uint64, body []byte) // must not wait; what is lost is sent again
 	Log     *slog.Logger
-	Tick    time.Duration // a tenth of the time after which followers miss a leader; 0 means 50 ms
 	// Unbatched is a planted fault: each proposal is an entry of its own, with its own fsync and its
 	// own messages.
 	Unbatched bool
@@ -102,15 +101,15 @@ type checkpoint struct {
 	done  chan error // of capacity 1
 }
 
+// tick is a tenth of the time after which followers miss a leader.
+const tick = 50 * time.Millisecond
+
 // maxBacklog bounds the bytes that wait to be applied: beyond it a node behaves as if the leader's
 // entries were lost on their way.
 const maxBacklog = 64 << 20
 
 // New opens the log of a node, which Run starts.
 func New(o Options) (*Node, error) {
-	if o.Tick == 0 {
-		o.Tick = 50 * time.Millisecond
-	}
 	s, err := openStorage(o.WAL, o.Voters)
 	if err != nil {
 		return nil, err
@@ -198,11 +197,11 @@ func (n *Node) Run(ctx context.Context) error {
 
 // drive is the loop around the core.
 func (n *Node) drive(ctx context.Context) error {
-	tick := time.NewTicker(n.o.Tick)
-	defer tick.Stop()
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
 	for {
 		select {
-		case <-tick.C:
+		case <-ticker.C:
 			n.core.raw.Tick()
 		case r := <-n.incoming:
 			if err := n.step(r); err != nil {

@@ -12,7 +12,7 @@ import (
 // A call that finds no free core in its time is refused, and one that is done makes room.
 func TestBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &methods{o: Options{Timeout: time.Second}, cores: limiter.NewFixed(limiter.Fixed{Limit: 1, MaxWaiting: 1, MaxWait: time.Second})}
+		m := &methods{o: Options{Timeout: time.Second}, cores: limiter.New(limiter.Options{Limit: 1, MaxWaiting: 1, MaxWait: time.Second})}
 		ctx, done, err := m.begin(t.Context())
 		if err != nil {
 			t.Fatal(err)

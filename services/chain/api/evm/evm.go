@@ -30,11 +30,11 @@ import (
 	"dyno/services/chain/limiter"
 )
 
-// Options bound executions. Zero values are the defaults.
+// Options bound executions.
 type Options struct {
-	Gas      uint64        // of a call; 0: 50,000,000
-	Timeout  time.Duration // of an execution; 0: 5 s
-	MaxTrace int           // bytes of the traces in an answer; 0: 16 MiB
+	Gas      uint64        // of a call
+	Timeout  time.Duration // of an execution
+	MaxTrace int           // bytes of the traces in an answer
 }
 
 // maxWaiting is the number of calls that may wait for a core.
@@ -45,23 +45,14 @@ type methods struct {
 	node  api.Backend
 	o     Options
 	chain *ancestors
-	cores limiter.Limiter
+	cores *limiter.Limiter
 }
 
 // Methods returns the methods by name.
 func Methods(node api.Backend, o Options) map[string]jsonrpc.Method {
-	if o.Gas == 0 {
-		o.Gas = 50_000_000
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 5 * time.Second
-	}
-	if o.MaxTrace == 0 {
-		o.MaxTrace = 16 << 20
-	}
 	m := &methods{
 		node: node, o: o, chain: &ancestors{node, beacon.New(ethash.NewFaker())},
-		cores: limiter.NewFixed(limiter.Fixed{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxWaiting, MaxWait: o.Timeout}),
+		cores: limiter.New(limiter.Options{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxWaiting, MaxWait: o.Timeout}),
 	}
 	return map[string]jsonrpc.Method{
 		"eth_call":                 m.call,
@@ -75,7 +66,7 @@ func Methods(node api.Backend, o Options) map[string]jsonrpc.Method {
 // begin waits for a core. The context ends with the time of the execution, and the function, which
 // the caller calls, releases the core.
 func (m *methods) begin(ctx context.Context) (context.Context, func(), error) {
-	permit, err := m.cores.Acquire(ctx, 1)
+	err := m.cores.Acquire(ctx)
 	if errors.Is(err, limiter.ErrFull) || errors.Is(err, limiter.ErrTimeout) {
 		err = jsonrpc.Errorf(jsonrpc.LimitExceeded, "too many calls are being executed; try again later")
 	}
@@ -85,7 +76,7 @@ func (m *methods) begin(ctx context.Context) (context.Context, func(), error) {
 	ctx, cancel := context.WithTimeout(ctx, m.o.Timeout)
 	return ctx, func() {
 		cancel()
-		permit.Release(limiter.Good)
+		m.cores.Release()
 	}, nil
 }
 

@@ -89,6 +89,9 @@ func with(text string) string {
 // word is a value of 32 bytes.
 func word(digits string) string { return `"0x` + strings.Repeat("0", 64-len(digits)) + digits + `"` }
 
+// patient are chaind's options, but that an execution may take as long as it does.
+var patient = evm.Options{Gas: 50_000_000, Timeout: time.Hour, MaxTrace: 16 << 20}
+
 func TestMethods(t *testing.T) {
 	n := node(t)
 	for name, test := range map[string]func(*testing.T, api.Backend){"call": testCall, "estimate": testEstimate, "timeout": testTimeout, "trace": testTrace} {
@@ -97,7 +100,7 @@ func TestMethods(t *testing.T) {
 }
 
 func testCall(t *testing.T, n api.Backend) {
-	all := evm.Methods(n, evm.Options{Timeout: time.Hour})
+	all := evm.Methods(n, patient)
 	third, err := n.Blocks.Header(3)
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +150,7 @@ func testCall(t *testing.T, n api.Backend) {
 }
 
 func testEstimate(t *testing.T, n api.Backend) {
-	all := evm.Methods(n, evm.Options{Timeout: time.Hour})
+	all := evm.Methods(n, patient)
 	for _, c := range []struct{ what, params, want string }{
 		{"transfer", `[{"to":` + rich + `}]`, `"0x5208"`},
 		{"code", with("600160005500") + `]`, `"0xa9da"`},
@@ -164,7 +167,7 @@ func testEstimate(t *testing.T, n api.Backend) {
 
 // An execution that has gas for years ends with its time, or with the client's connection.
 func testTimeout(t *testing.T, n api.Backend) {
-	all := evm.Methods(n, evm.Options{Gas: 1 << 62, Timeout: time.Millisecond})
+	all := evm.Methods(n, evm.Options{Gas: 1 << 62, Timeout: time.Millisecond, MaxTrace: patient.MaxTrace})
 	for _, method := range []string{"eth_call", "eth_estimateGas"} {
 		if got := ask(t, all, method, strings.Replace(with(loop[3:len(loop)-1])+`]`, `"from"`, `"gas":"0x3fffffffffffffff","from"`, 1)); got != "execution aborted (timeout = 1ms)" {
 			t.Errorf("%s: %s", method, got)
@@ -172,7 +175,7 @@ func testTimeout(t *testing.T, n api.Backend) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := evm.Methods(n, evm.Options{Gas: 1 << 62, Timeout: time.Hour})["eth_call"](ctx, []byte(with(loop[3:len(loop)-1])+`]`))
+	_, err := evm.Methods(n, evm.Options{Gas: 1 << 62, Timeout: time.Hour, MaxTrace: patient.MaxTrace})["eth_call"](ctx, []byte(with(loop[3:len(loop)-1])+`]`))
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -185,7 +188,7 @@ func (lost) StateAt(*types.Header) (*state.StateDB, error) { return nil, errors.
 
 // The traces of a block are those of its transactions, and agree with its receipts.
 func testTrace(t *testing.T, n api.Backend) {
-	all := evm.Methods(n, evm.Options{Timeout: time.Hour, MaxTrace: 1 << 30})
+	all := evm.Methods(n, evm.Options{Gas: patient.Gas, Timeout: time.Hour, MaxTrace: 1 << 30})
 	for number := uint64(1); number <= 54; number++ {
 		block, err := n.Sealed(number)
 		if err != nil {
@@ -226,7 +229,7 @@ func testTrace(t *testing.T, n api.Backend) {
 		}
 	}
 	large := `["0x5bc704d4eb4ce7fe319705d2f888516961426a177f2799c9f934b5df7466dd33"`
-	small := evm.Methods(n, evm.Options{Timeout: time.Hour, MaxTrace: 500})
+	small := evm.Methods(n, evm.Options{Gas: patient.Gas, Timeout: time.Hour, MaxTrace: 500})
 	for _, o := range []string{`]`, `,{"tracer":"callTracer","tracerConfig":{"withLog":true}}]`} {
 		if got := ask(t, small, "debug_traceTransaction", large+o); !strings.HasPrefix(got, "the trace is too large") {
 			t.Errorf("%s: %.200s", o, got)
@@ -236,7 +239,7 @@ func testTrace(t *testing.T, n api.Backend) {
 		t.Errorf("one step: %.300s", got)
 	}
 	n.States = lost{n.States}
-	if got := ask(t, evm.Methods(n, evm.Options{Timeout: time.Hour}), "debug_traceTransaction", large+`]`); got != "missing trie node: the state after block 1 is not kept (gone)" {
+	if got := ask(t, evm.Methods(n, patient), "debug_traceTransaction", large+`]`); got != "missing trie node: the state after block 1 is not kept (gone)" {
 		t.Errorf("without the state: %s", got)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"dyno/services/chain/api"
 	"dyno/services/chain/genesis"
+	"dyno/services/chain/node"
 	"dyno/services/chain/store"
 )
 
@@ -125,11 +126,11 @@ func (g *growing) Grown(n uint64) <-chan struct{} {
 	return g.grown
 }
 
-func (g *growing) Accepted(from uint64, most int) api.Accepted {
+func (g *growing) Accepted(from uint64, most int) node.Accepted {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	from = max(min(from, uint64(len(g.accepted))), uint64(g.forgot))
-	a := api.Accepted{From: from, Hashes: g.accepted[from:], More: g.more}
+	a := node.Accepted{From: from, Hashes: g.accepted[from:], More: g.more}
 	if g.most = max(g.most, min(most, len(a.Hashes))); len(a.Hashes) > most {
 		past := make(chan struct{})
 		close(past)

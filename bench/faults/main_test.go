@@ -47,8 +47,8 @@ func TestRefusesBeyondItsBound(t *testing.T) {
 
 func TestNeedsNetHTTP(t *testing.T) {
 	var stderr strings.Builder
-	args := []string{"serve", "--listen=127.0.0.1:0", "--data=" + t.TempDir()}
-	if code := daemon.Run(context.Background(), leaky(), args, func(string) (string, bool) { return "", false }, io.Discard, &stderr); code != 2 || !strings.Contains(stderr.String(), "transport=net") {
+	args := []string{"serve", "--listen=127.0.0.1:0", "--data=" + t.TempDir(), "--watch=leaking"}
+	if code := daemon.Run(context.Background(), service(), args, func(string) (string, bool) { return "", false }, io.Discard, &stderr); code != 2 || !strings.Contains(stderr.String(), "transport=net") {
 		t.Errorf("exit code %d: %s", code, &stderr)
 	}
 }

@@ -1,4 +1,4 @@
-package sealing
+package node
 
 import (
 	"context"
@@ -35,7 +35,7 @@ func TestWait(t *testing.T) {
 		{"timer", interval, interval, 7000},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p, err := New(c.policy, Config{Interval: interval, Max: 7000})
+			p, err := NewPolicy(c.policy, Sealing{Interval: interval, Max: 7000})
 			if err != nil || p.Max != c.max {
 				t.Fatalf("%s: at most %d, %v", c.policy, p.Max, err)
 			}
@@ -64,7 +64,7 @@ func TestWait(t *testing.T) {
 			}
 		})
 	}
-	if _, err := New("never", Config{}); err == nil {
+	if _, err := NewPolicy("never", Sealing{}); err == nil {
 		t.Error("an unknown policy")
 	}
 }

@@ -1,8 +1,4 @@
-// Package sealing says when a node makes a block, and of how many transactions at most: the seam
-// between answering soon and sharing the cost of a block among many.
-//
-// It is not for which transactions are taken, nor for making the block. It starts no goroutines.
-package sealing
+package node
 
 import (
 	"context"
@@ -11,13 +7,14 @@ import (
 	"dyno/parts/refusal"
 )
 
-// Config sizes the policies.
-type Config struct {
+// Sealing sizes the policies.
+type Sealing struct {
 	Interval time.Duration `set:"block_interval" default:"10ms" min:"1ms" max:"1m" doc:"time from one block to the next, at least, for seal=timer"`
 	Max      int           `set:"block_max" default:"10000" min:"1" max:"1000000" doc:"transactions in a block, at most, for seal=timer; the block's gas bounds them, too"`
 }
 
-// Policy says when a block is due. One goroutine uses it.
+// Policy says when a block is due, and of how many transactions at most: the seam between answering
+// soon and sharing the cost of a block among many. One goroutine uses it.
 type Policy struct {
 	Max int // transactions in a block
 
@@ -25,9 +22,9 @@ type Policy struct {
 	last     time.Time     // of the last block
 }
 
-// New returns a policy by its name: each (a block for each transaction), or timer (a block of all
-// there are when the interval is over).
-func New(name string, c Config) (*Policy, error) {
+// NewPolicy returns a policy by its name: each (a block for each transaction), or timer (a block of
+// all there are when the interval is over).
+func NewPolicy(name string, c Sealing) (*Policy, error) {
 	switch name {
 	case "each":
 		return &Policy{Max: 1}, nil
