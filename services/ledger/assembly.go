@@ -23,10 +23,6 @@ func Assembly() assembly.Parts {
 				{Name: "fixed", Doc: "shard_size"},
 				{Name: "adaptive", Doc: "the count that keeps the P95 of recent shards near a quarter of the time-out"},
 			}},
-			{Name: "hedge", Doc: "what is done about the slow tail", Impls: []assembly.Impl{
-				{Name: "none", Doc: "it is waited for, until the time-out"},
-				{Name: "p95", Doc: "what takes much longer than most is asked of another server, too"},
-			}},
 			{Name: "commit", Doc: "makes ledgers durable", Impls: []assembly.Impl{
 				{Name: "each", Doc: "a synced batch for each ledger"},
 				{Name: "batch", Doc: "a synced batch for all that wait, store_batch at most"},
@@ -51,7 +47,6 @@ type settings struct {
 	Decoder     string `seam:"decoder"`
 	Tree        string `seam:"tree"`
 	Sizing      string `seam:"sizing"`
-	Hedge       string `seam:"hedge"`
 	Commit      string `seam:"commit"`
 	Compression string `seam:"compression"`
 	Accounts    string `seam:"accounts"`
@@ -84,7 +79,5 @@ func ladder() []assembly.Step {
 			Why: "an fsync costs the same for one ledger and for 32"},
 		{Name: "scan", Change: map[string]string{"decoder": "scan"},
 			Why: "of 187 KB of JSON everything but 92 KB of hex is known beforehand"},
-		{Name: "hedging", Change: map[string]string{"hedge": "p95"},
-			Why: "in-order proof waits for the slowest shard; asking for it twice costs a few percent of requests"},
 	}
 }

@@ -110,7 +110,7 @@ func (p *pipeline) configure(level trust.Level) backfill.Config {
 		Fetches: s.Fetches, Verifiers: s.Verifiers, VerifyBatch: s.VerifyBatch, Tree: s.Tree,
 		Window: s.Window, WindowBytes: s.WindowBytes, Timeout: s.Timeout, Attempts: s.Attempts, StallTimeout: s.Patience,
 		Signatures: checker, Sample: s.Sample,
-		Shards: planner.Config{Size: s.ShardSize, Adaptive: s.Sizing == "adaptive", Hedge: s.Hedge == "p95"},
+		Shards: planner.Config{Size: s.ShardSize, Adaptive: s.Sizing == "adaptive"},
 	}
 }
 

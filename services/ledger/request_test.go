@@ -156,7 +156,7 @@ func TestAssembliesAreConfigured(t *testing.T) {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, to)
 		}
 		if c.Tree != choice.Get("tree") || c.Fetches != set.Fetches || c.Window != set.Window ||
-			c.Shards.Adaptive != (choice.Get("sizing") == "adaptive") || c.Shards.Hedge != (choice.Get("hedge") == "p95") || c.Shards.Size != set.ShardSize ||
+			c.Shards.Adaptive != (choice.Get("sizing") == "adaptive") || c.Shards.Size != set.ShardSize ||
 			c.Attempts != set.Attempts || c.StallTimeout != set.Patience || c.Timeout != set.Timeout {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, c)
 		}

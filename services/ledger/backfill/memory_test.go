@@ -25,8 +25,7 @@ func TestLittleMemoryIsEnough(t *testing.T) {
 		c.WindowBytes = rapid.Int64Range(1, 30_000).Draw(rt, "bytes")
 		c.Fetches = rapid.IntRange(1, 8).Draw(rt, "fetches")
 		c.Window = rapid.IntRange(1, 30).Draw(rt, "window")
-		c.Shards = planner.Config{Size: rapid.IntRange(1, 20).Draw(rt, "size"), Hedge: rapid.Bool().Draw(rt, "hedge"),
-			Adaptive: rapid.Bool().Draw(rt, "adaptive")}
+		c.Shards = planner.Config{Size: rapid.IntRange(1, 20).Draw(rt, "size"), Adaptive: rapid.Bool().Draw(rt, "adaptive")}
 		if err := Run(t.Context(), c, all); err != nil {
 			rt.Fatal(err)
 		}

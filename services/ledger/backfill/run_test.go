@@ -40,7 +40,6 @@ func TestEveryNameFillsARange(t *testing.T) {
 		{"shards of 1", func(c *Config) { c.Shards.Size = 1 }},
 		{"one shard", func(c *Config) { c.Shards.Size, c.Fetches = 2*ledgers, 1 }},
 		{"adaptive shards", func(c *Config) { c.Shards.Adaptive = true }},
-		{"hedges", func(c *Config) { c.Shards.Hedge = true }},
 		{"no watch", func(c *Config) { c.Watch = nil }},
 		{"a sample of signatures", func(c *Config) { c.Level, c.Sample = trust.L4, 5 }},
 	}
@@ -90,8 +89,7 @@ func TestAnyAssemblyGivesTheSame(t *testing.T) {
 		c.Verifiers = rapid.IntRange(1, 4).Draw(rt, "verifiers")
 		c.VerifyBatch = rapid.IntRange(1, 5).Draw(rt, "verify_batch")
 		c.Tree = rapid.SampledFrom(trees).Draw(rt, "tree")
-		c.Shards = planner.Config{Adaptive: rapid.Bool().Draw(rt, "adaptive"), Hedge: rapid.Bool().Draw(rt, "hedge"),
-			Size: rapid.IntRange(1, 20).Draw(rt, "size")}
+		c.Shards = planner.Config{Adaptive: rapid.Bool().Draw(rt, "adaptive"), Size: rapid.IntRange(1, 20).Draw(rt, "size")}
 		if err := Run(t.Context(), c, gap); err != nil {
 			rt.Fatal(err)
 		}

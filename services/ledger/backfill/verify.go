@@ -107,8 +107,8 @@ func (r *run) recordFault(it *item, err error) {
 	}
 }
 
-// refetch schedules a fetch of the ledger from another server, unless the other of two concurrent
-// requests has already brought a right answer.
+// refetch schedules a fetch of the ledger from another server, unless a request by its hash has
+// already brought a right answer.
 func (r *run) refetch(it *item, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +120,7 @@ func (r *run) refetch(it *item, err error) {
 	}
 	t := r.tried(it.index, fmt.Errorf("%s: %w", it.from.Name(), err))
 	t.wrong = append(t.wrong, it.from)
-	if r.verified[it.index] == nil && !r.planner.Idle(it.index) {
+	if r.verified[it.index] == nil {
 		r.planner.Rejected(it.index, it.from, time.Now())
 		r.Watch.Refetched.Add(1)
 	}
@@ -155,7 +155,7 @@ func (r *run) arrive(it *item) {
 	it.from.Proved()
 	r.mu.Lock()
 	r.lastGood, r.lastErr = it.proved, nil
-	first := r.planner.Arrived(it.shard, it.index, it.proved)
+	first := r.planner.Arrived(it.index, it.proved)
 	if first {
 		r.verified[it.index] = it
 	}

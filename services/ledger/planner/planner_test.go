@@ -19,9 +19,6 @@ func take(p *Planner, now time.Time) string {
 	var out []string
 	for s, ok := p.Next(now); ok; s, ok = p.Next(now) {
 		text := s.Range.String()
-		if s.Hedge {
-			text += " hedge"
-		}
 		if s.Not != nil {
 			text += fmt.Sprint(" not ", s.Not)
 		}
@@ -85,7 +82,7 @@ func TestFailedShardIsHalvedAndGoesElsewhere(t *testing.T) {
 	if high.Timeout != 8*time.Second {
 		t.Errorf("time-out %v", high.Timeout)
 	}
-	p.Arrived(high, 16, begin)
+	p.Arrived(16, begin)
 	p.Failed(low, 8, "A", begin)
 	p.Failed(high, 14, "B", begin) // 15 is answered, and being verified
 	if !p.Wants(high, 15) || p.Wants(high, 14) || p.Wants(high, 16) {
@@ -114,8 +111,8 @@ func TestOneLedgerFailsAgainAndAgain(t *testing.T) {
 		}
 		p.Failed(s, 5, i, begin)
 	}
-	s := next(t, p, begin)
-	if !p.Arrived(s, 5, begin) || p.Arrived(s, 5, begin) {
+	next(t, p, begin)
+	if !p.Arrived(5, begin) || p.Arrived(5, begin) {
 		t.Error("a ledger arrives once")
 	}
 	if got := p.Stats(); got.Spare != 1 || got.Splits != 0 || got.Retries != 100 {
@@ -125,16 +122,16 @@ func TestOneLedgerFailsAgainAndAgain(t *testing.T) {
 
 func TestRejected(t *testing.T) {
 	p := New(Config{Gap: gap(1, 4), Size: 2})
-	high := next(t, p, begin)
+	next(t, p, begin)
 	p.Rejected(4, "A", begin) // while it was verified
-	p.Rejected(4, "A", begin) // its hedge's answer, for example
-	p.Arrived(high, 3, begin)
+	p.Rejected(4, "A", begin) // a repeated call has no effect
+	p.Arrived(3, begin)
 	p.Rejected(3, "B", begin) // while it was linked
 	p.Rejected(2, "C", begin) // no fetcher asked for it
 	if got := take(p, begin); got != "4 not A, 3 not B, 1-2" {
 		t.Error(got)
 	}
-	if !p.Arrived(high, 3, begin) { // from any shard
+	if !p.Arrived(3, begin) { // from any shard
 		t.Error("a ledger that was rejected is wanted again")
 	}
 	if len(p.flights) != 2 {
@@ -147,9 +144,9 @@ func TestLateArrivalOfPendingLedger(t *testing.T) {
 	p := New(Config{Gap: gap(1, 4), Size: 4})
 	s := next(t, p, begin)
 	p.Failed(s, 4, "A", begin)
-	p.Arrived(s, 4, begin)
-	p.Arrived(s, 2, begin)
-	p.Arrived(s, 1, begin)
+	p.Arrived(4, begin)
+	p.Arrived(2, begin)
+	p.Arrived(1, begin)
 	if got := take(p, begin); got != "3 not A" {
 		t.Error(got)
 	}
