@@ -23,10 +23,6 @@ func Assembly() assembly.Parts {
 				{Name: "fixed", Doc: "shard_size"},
 				{Name: "adaptive", Doc: "the count that keeps the P95 of recent shards near a quarter of the time-out"},
 			}},
-			{Name: "commit", Doc: "makes ledgers durable", Impls: []assembly.Impl{
-				{Name: "each", Doc: "a synced batch for each ledger"},
-				{Name: "batch", Doc: "a synced batch for all that wait, store_batch at most"},
-			}},
 			{Name: "compression", Doc: "of ledgers in the store", Impls: []assembly.Impl{
 				{Name: "none", Doc: "as they are"},
 				{Name: "s2", Doc: "less than half of the bytes, for little CPU"},
@@ -47,7 +43,6 @@ type settings struct {
 	Decoder     string `seam:"decoder"`
 	Tree        string `seam:"tree"`
 	Sizing      string `seam:"sizing"`
-	Commit      string `seam:"commit"`
 	Compression string `seam:"compression"`
 	Accounts    string `seam:"accounts"`
 
@@ -62,7 +57,7 @@ type settings struct {
 	Sample       int           `set:"signature_sample" default:"1" min:"1" max:"1048576" doc:"L4 checks the signatures of one ledger in this number; 1: of each"`
 	StoreWriters int           `set:"store_writers" default:"1" min:"1" max:"64" tune:"true" doc:"concurrent batches to the disk"`
 	StoreQueue   int           `set:"store_queue" default:"1" min:"1" max:"65536" tune:"true" doc:"proved ledgers that wait to be stored"`
-	StoreBatch   int           `set:"store_batch" default:"32" min:"1" max:"4096" tune:"true" doc:"maximum of ledgers in a batch (commit=batch)"`
+	StoreBatch   int           `set:"store_batch" default:"1" min:"1" max:"4096" tune:"true" doc:"most ledgers that are stored with one fsync, of those that wait"`
 	Attempts     int           `set:"attempts" default:"12" min:"1" max:"1000" doc:"attempts at a ledger, over all servers, before it is given up"`
 	Patience     time.Duration `set:"patience" default:"30s" min:"1s" max:"24h" doc:"time without a right answer from any server before a sync ends"`
 }
@@ -75,7 +70,7 @@ func ladder() []assembly.Step {
 			Why: "Little's law: one request at a time waits for the server; 16 shards wait together"},
 		{Name: "adaptive", Change: map[string]string{"sizing": "adaptive"},
 			Why: "a shard that is too large is retried whole when it fails, one that is too small costs a look at the planner for each ledger"},
-		{Name: "batched", Change: map[string]string{"commit": "batch", "store_queue": "128"},
+		{Name: "batched", Change: map[string]string{"store_batch": "32", "store_queue": "128"},
 			Why: "an fsync costs the same for one ledger and for 32"},
 		{Name: "scan", Change: map[string]string{"decoder": "scan"},
 			Why: "of 187 KB of JSON everything but 92 KB of hex is known beforehand"},

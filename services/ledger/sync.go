@@ -209,15 +209,12 @@ func (p *pipeline) gap(ctx context.Context, c backfill.Config, gap history.Range
 		}
 		c.Below = backfill.Trusted{Index: below, Hash: hash}
 	}
-	w, err := writer.New(p.set.Commit, p.store, p.writing)
-	if err != nil {
+	if err := p.store.Unmark(gap); err != nil {
 		return err
 	}
-	if err := p.store.Unmark(gap); err != nil {
-		return errors.Join(err, w.Close())
-	}
+	w := writer.New(p.store, p.writing)
 	c.Sink = w
-	err = backfill.Run(ctx, c, gap)
+	err := backfill.Run(ctx, c, gap)
 	if e := w.Close(); !errors.Is(err, e) { // the pipeline returns the writer's error too
 		err = errors.Join(err, e)
 	}

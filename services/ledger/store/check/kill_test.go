@@ -23,17 +23,14 @@ import (
 	"dyno/services/ledger/xrpl/xrpltest"
 )
 
-// childFolder is where this test binary, run again, stores ledgers until it is killed; childCommit
-// by which Writer.
+// childFolder is where this test binary, run again, stores ledgers until it is killed; childBatches
+// is how: the most ledgers in a batch, and the Writer's goroutines.
 const (
-	childFolder = "DYNO_STORE_KILL"
-	childCommit = "DYNO_STORE_COMMIT"
+	childFolder  = "DYNO_STORE_KILL"
+	childBatches = "DYNO_STORE_BATCHES"
 )
 
-const (
-	childTop   = 4000 // more than all rounds store
-	childBatch = 8
-)
+const childTop = 4000 // more than all rounds store
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childFolder); dir != "" {
@@ -54,12 +51,12 @@ func child(dir string) {
 	}
 	fail(err)
 	total := s.Stored().Len()
-	name, writers, _ := strings.Cut(os.Getenv(childCommit), " ")
-	n, _ := strconv.Atoi(writers)
-	reports := make(chan int, childTop)
-	w, err := writer.New(name, s, writer.Options{Progress: store.Progress{From: 1, To: childTop, Level: "L2"}, Batch: childBatch, Queue: 2 * childBatch, Writers: n,
-		Stored: func(ledgers []*xrpl.Ledger) { reports <- len(ledgers) }})
+	var batch, writers int
+	_, err = fmt.Sscan(os.Getenv(childBatches), &batch, &writers)
 	fail(err)
+	reports := make(chan int, childTop)
+	w := writer.New(s, writer.Options{Progress: store.Progress{From: 1, To: childTop, Level: "L2"}, Batch: batch, Queue: 16, Writers: writers,
+		Stored: func(ledgers []*xrpl.Ledger) { reports <- len(ledgers) }})
 	go func() { // ends with the process
 		for ledgers := range reports {
 			total += ledgers
@@ -80,13 +77,13 @@ func child(dir string) {
 // without a hole.
 func TestKill(t *testing.T) {
 	rounds := quicktest.Of(2, 12)
-	for _, commit := range []string{"each 1", "batch 1", "batch 3"} {
-		t.Run(strings.ReplaceAll(commit, " ", "-"), func(t *testing.T) {
+	for _, batches := range []string{"1 1", "8 1", "8 3"} {
+		t.Run(batches, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			rng := rand.New(rand.NewPCG(1, 2))
 			for range rounds {
-				durable := killed(t, dir, commit, rng.IntN(25))
+				durable := killed(t, dir, batches, rng.IntN(25))
 				s, err := store.Open(dir, store.Options{ReadOnly: rng.IntN(2) == 0})
 				if err != nil {
 					t.Fatal(err)
@@ -113,10 +110,10 @@ func TestKill(t *testing.T) {
 
 // killed runs a child, kills it some lines after its start, and returns how many ledgers it
 // reported as durable.
-func killed(t *testing.T, dir, commit string, lines int) (durable int) {
+func killed(t *testing.T, dir, batches string, lines int) (durable int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childFolder+"="+dir, childCommit+"="+commit)
+	cmd.Env = append(os.Environ(), childFolder+"="+dir, childBatches+"="+batches)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

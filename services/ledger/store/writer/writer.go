@@ -1,6 +1,5 @@
 // Package writer stores ledgers in the background, in batches, in the order in which they come. It
-// is the seam "commit". It is not for proving them. Its goroutines are a writer's, which Close
-// ends.
+// is not for proving them. Its goroutines are a writer's, which Close ends.
 package writer
 
 import (
@@ -8,7 +7,6 @@ import (
 	"context"
 	"sync"
 
-	"dyno/parts/refusal"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/xrpl"
 )
@@ -18,26 +16,10 @@ type Options struct {
 	Progress store.Progress
 	Writers  int // batches prepared concurrently; 0: 1
 	Queue    int // queued ledgers; 0: 128
-	Batch    int // maximum ledgers in a batch; 0: 32
+	Batch    int // maximum of queued ledgers in a batch, which is synced once; 0: 32
 
 	// Stored is called with every durable batch, by the writer's goroutines. Nil: not called.
 	Stored func(ledgers []*xrpl.Ledger)
-}
-
-// Writers are the implementations of the seam "commit".
-var Writers = map[string]func(*store.Store, Options) *Writer{
-	"each":  func(s *store.Store, o Options) *Writer { o.Batch = 1; return start(s, o) },
-	"batch": start,
-}
-
-// New returns a Writer by its name: each (a synced batch per ledger), or batch (all queued
-// ledgers, at most o.Batch).
-func New(name string, s *store.Store, o Options) (*Writer, error) {
-	begin, err := refusal.Pick("commit", Writers, name)
-	if err != nil {
-		return nil, err
-	}
-	return begin(s, o), nil
 }
 
 type put struct {
@@ -63,7 +45,8 @@ type Writer struct {
 	err    error         // guarded by turns.L until failed is closed
 }
 
-func start(s *store.Store, o Options) *Writer {
+// New starts a Writer.
+func New(s *store.Store, o Options) *Writer {
 	o.Writers, o.Queue, o.Batch = cmp.Or(o.Writers, 1), cmp.Or(o.Queue, 128), cmp.Or(o.Batch, 32)
 	w := &Writer{store: s, o: o, queue: make(chan put, o.Queue), failed: make(chan struct{})}
 	w.turns.L = &sync.Mutex{}

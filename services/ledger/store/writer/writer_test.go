@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -30,21 +29,18 @@ func opened(t *testing.T) *store.Store {
 
 func TestWriters(t *testing.T) {
 	chain := xrpltest.Chain(1, 1, 200, 2)
-	for name := range Writers {
+	for _, batch := range []int{1, 8} {
 		for _, writers := range []int{1, 4} {
-			t.Run(fmt.Sprint(name, writers), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%d,%d", batch, writers), func(t *testing.T) {
 				s := opened(t)
 				var stored, released atomic.Int64
-				w, err := New(name, s, Options{Progress: store.Progress{From: 3}, Writers: writers, Queue: 16, Batch: 8, Stored: func(ledgers []*xrpl.Ledger) {
+				w := New(s, Options{Progress: store.Progress{From: 3}, Writers: writers, Queue: 16, Batch: batch, Stored: func(ledgers []*xrpl.Ledger) {
 					n := len(ledgers)
-					if name == "each" && n != 1 || n > 8 {
+					if n > batch {
 						t.Errorf("%d ledgers in a batch", n)
 					}
 					stored.Add(int64(n))
 				}})
-				if err != nil {
-					t.Fatal(err)
-				}
 				want := map[uint32]*xrpl.Ledger{}
 				for i := len(chain) - 1; i >= 0; i-- {
 					want[chain[i].Index] = chain[i]
@@ -69,12 +65,6 @@ func TestWriters(t *testing.T) {
 	}
 }
 
-func TestUnknownWriter(t *testing.T) {
-	if _, err := New("some", nil, Options{}); err == nil || !strings.Contains(err.Error(), "batch, each") {
-		t.Fatal(err)
-	}
-}
-
 // After a failed batch no more ledgers are stored: they would leave a hole.
 func TestWriterStopsAtTheFirstFailure(t *testing.T) {
 	chain := xrpltest.Chain(1, 1, 100, 2)
@@ -85,10 +75,7 @@ func TestWriterStopsAtTheFirstFailure(t *testing.T) {
 				t.Fatal(err)
 			}
 			var released atomic.Int64
-			w, err := New("batch", s, Options{Writers: writers, Queue: 4, Batch: 4})
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := New(s, Options{Writers: writers, Queue: 4, Batch: 4})
 			put, failed := 0, error(nil)
 			for i := len(chain) - 1; i >= 0; i-- {
 				put++
