@@ -15,10 +15,6 @@ func Assembly() assembly.Parts {
 				{Name: "json", Doc: "encoding/json"},
 				{Name: "scan", Doc: "looks for the fields that count, and decodes hex into one piece of memory"},
 			}},
-			{Name: "tree", Doc: "hashes a ledger's transactions", Impls: []assembly.Impl{
-				{Name: "nodes", Doc: "a tree of node objects, leaf by leaf"},
-				{Name: "sorted", Doc: "sorted ids and no nodes: no allocation (services/ledger/xrpl)"},
-			}},
 			{Name: "sizing", Doc: "how many ledgers a shard has", Impls: []assembly.Impl{
 				{Name: "fixed", Doc: "shard_size"},
 				{Name: "adaptive", Doc: "the count that keeps the P95 of recent shards near a quarter of the time-out"},
@@ -41,7 +37,6 @@ func Assembly() assembly.Parts {
 // settings are the seams and settings of the Assembly.
 type settings struct {
 	Decoder     string `seam:"decoder"`
-	Tree        string `seam:"tree"`
 	Sizing      string `seam:"sizing"`
 	Compression string `seam:"compression"`
 	Accounts    string `seam:"accounts"`
@@ -64,8 +59,6 @@ type settings struct {
 
 func ladder() []assembly.Step {
 	return []assembly.Step{
-		{Name: "walker", Change: map[string]string{"tree": "sorted"},
-			Why: "the tree needs no nodes: sorted ids say where a leaf sits; nothing is allocated"},
 		{Name: "shards", Change: map[string]string{"fetches": "16"},
 			Why: "Little's law: one request at a time waits for the server; 16 shards wait together"},
 		{Name: "adaptive", Change: map[string]string{"sizing": "adaptive"},

@@ -107,7 +107,7 @@ func (p *pipeline) configure(level trust.Level) backfill.Config {
 	_, checker := signing.FastestChecker()
 	return backfill.Config{
 		Servers: p.pool, Inbox: p.store, Level: level, Watch: p.watch, Wrong: p.wrong, Mark: p.mark,
-		Fetches: s.Fetches, Verifiers: s.Verifiers, VerifyBatch: s.VerifyBatch, Tree: s.Tree,
+		Fetches: s.Fetches, Verifiers: s.Verifiers, VerifyBatch: s.VerifyBatch,
 		Window: s.Window, WindowBytes: s.WindowBytes, Timeout: s.Timeout, Attempts: s.Attempts, StallTimeout: s.Patience,
 		Signatures: checker, Sample: s.Sample,
 		Shards: planner.Config{Size: s.ShardSize, Adaptive: s.Sizing == "adaptive"},

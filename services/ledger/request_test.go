@@ -155,7 +155,7 @@ func TestAssembliesAreConfigured(t *testing.T) {
 		if to := client(assembly.Bind[settings](choice), url); to.URL != url || to.Decoder != choice.Get("decoder") {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, to)
 		}
-		if c.Tree != choice.Get("tree") || c.Fetches != set.Fetches || c.Window != set.Window ||
+		if c.Fetches != set.Fetches || c.Window != set.Window ||
 			c.Shards.Adaptive != (choice.Get("sizing") == "adaptive") || c.Shards.Size != set.ShardSize ||
 			c.Attempts != set.Attempts || c.StallTimeout != set.Patience || c.Timeout != set.Timeout {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, c)
@@ -164,8 +164,8 @@ func TestAssembliesAreConfigured(t *testing.T) {
 			t.Errorf("%s: signatures are not checked", v.Label)
 		}
 	}
-	if _, err := Assembly().Resolve(assembly.Baseline, map[string]string{"tree": "oak"}); err == nil {
-		t.Error("a tree that is none is accepted")
+	if _, err := Assembly().Resolve(assembly.Baseline, map[string]string{"decoder": "oak"}); err == nil {
+		t.Error("a decoder that is none is accepted")
 	}
 }
 

@@ -65,7 +65,6 @@ type Config struct {
 	// StallTimeout ends the run when no server has sent a right answer for this long. 0: 30 s.
 	StallTimeout time.Duration
 
-	Tree       string          // method of hashing transaction trees: sorted, nodes; "": sorted
 	Signatures signing.Checker // for L4
 	Sample     int             // L4 checks the signatures of every Sample-th ledger; 0: of each
 

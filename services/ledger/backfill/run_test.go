@@ -18,10 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-var (
-	trees  = []string{"nodes", "sorted"}
-	levels = []trust.Level{trust.L0, trust.L1, trust.L2, trust.L4}
-)
+var levels = []trust.Level{trust.L0, trust.L1, trust.L2, trust.L4}
 
 func TestEveryNameFillsARange(t *testing.T) {
 	t.Parallel()
@@ -42,9 +39,6 @@ func TestEveryNameFillsARange(t *testing.T) {
 		{"adaptive shards", func(c *Config) { c.Shards.Adaptive = true }},
 		{"no watch", func(c *Config) { c.Watch = nil }},
 		{"a sample of signatures", func(c *Config) { c.Level, c.Sample = trust.L4, 5 }},
-	}
-	for _, name := range trees {
-		changes = append(changes, change{"tree " + name, func(c *Config) { c.Tree = name }})
 	}
 	for _, level := range levels {
 		changes = append(changes, change{fmt.Sprintf("level %v", level), func(c *Config) { c.Level = level }},
@@ -88,7 +82,6 @@ func TestAnyAssemblyGivesTheSame(t *testing.T) {
 		c.Window = rapid.IntRange(1, 30).Draw(rt, "window")
 		c.Verifiers = rapid.IntRange(1, 4).Draw(rt, "verifiers")
 		c.VerifyBatch = rapid.IntRange(1, 5).Draw(rt, "verify_batch")
-		c.Tree = rapid.SampledFrom(trees).Draw(rt, "tree")
 		c.Shards = planner.Config{Adaptive: rapid.Bool().Draw(rt, "adaptive"), Size: rapid.IntRange(1, 20).Draw(rt, "size")}
 		if err := Run(t.Context(), c, gap); err != nil {
 			rt.Fatal(err)
@@ -99,23 +92,6 @@ func TestAnyAssemblyGivesTheSame(t *testing.T) {
 	delete(guilty, liar.URL())
 	if len(guilty) > 0 {
 		t.Errorf("fault recorded for an honest server: %v", guilty)
-	}
-}
-
-func TestNamesThatAreNone(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	p := pool(t, w.server(t, sim.Config{}))
-	for says, change := range map[string]func(*Config){
-		`unknown tree "oak"`: func(c *Config) { c.Tree = "oak" },
-	} {
-		var k keeper
-		c := w.config(p, &k)
-		change(&c)
-		if err := Run(t.Context(), c, all); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want %s", err, says)
-		}
-		k.holds(t, w)
 	}
 }
 

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"dyno/parts/refusal"
 	"dyno/services/ledger/signing"
 	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
-	"dyno/services/ledger/xrpl/nodetree"
 )
 
 // ErrFork marks a ledger that is consistent in itself, and not the parent of the one above it.
@@ -18,10 +16,7 @@ var ErrFork = errors.New("not the parent that the ledger above it names")
 
 // verify proves each answer of the queue without other ledgers, until the queue is closed.
 func (r *run) verify(ctx context.Context) error {
-	tree, err := newTree(r.Tree)
-	if err != nil {
-		return err
-	}
+	verifier := xrpl.NewVerifier()
 	batch := make([]*item, r.VerifyBatch)
 	for {
 		n := r.receive(batch)
@@ -33,7 +28,7 @@ func (r *run) verify(ctx context.Context) error {
 			if ctx.Err() != nil {
 				continue // empty the queue, so that no fetcher blocks on it
 			}
-			if err := r.prove(it, tree); err != nil {
+			if err := r.prove(it, verifier); err != nil {
 				r.wrong(it, err)
 				continue
 			}
@@ -64,12 +59,12 @@ func (r *run) receive(batch []*item) (n int) {
 
 // prove checks an answer as far as that needs no other ledger. An answer that fails verification at
 // L4 counts as wrong only if it is not the ledger that the one above names.
-func (r *run) prove(it *item, tree tree) (err error) {
+func (r *run) prove(it *item, verifier *xrpl.Verifier) (err error) {
 	l := &it.answer.Ledger
 	if r.Level == trust.L0 || r.headers {
 		it.header, err = xrpl.ParseHeader(l.Header)
 	} else {
-		it.header, err = tree.Ledger(l)
+		it.header, err = verifier.Ledger(l)
 	}
 	if err != nil {
 		return err
@@ -165,21 +160,4 @@ func (r *run) arrive(it *item) {
 	}
 	signal(r.wake)
 	signal(r.linked)
-}
-
-var _ tree = (*xrpl.Verifier)(nil)
-
-// tree proves that an answer is one consistent ledger (L1).
-type tree interface {
-	Ledger(*xrpl.Ledger) (xrpl.Header, error)
-}
-
-func newTree(name string) (tree, error) {
-	switch name {
-	case "", "sorted":
-		return xrpl.NewVerifier(), nil
-	case "nodes":
-		return nodetree.Verifier{}, nil
-	}
-	return nil, refusal.Unknown("tree", name, "nodes", "sorted")
 }
