@@ -91,7 +91,8 @@ type Options struct {
 	// when they are stored.
 	Accounts string
 
-	// Compression of new ledgers: "none", "s2" or "zstd"; "" is none. All are readable.
+	// Compression of new ledgers: "none" or "s2"; "" is none. Ledgers in any are readable, and in
+	// zstd, too, which earlier versions wrote.
 	Compression string
 
 	// ReadOnly opens the store without writing, and does not make a missing one.
