@@ -19,10 +19,6 @@ func Assembly() assembly.Parts {
 				{Name: "fixed", Doc: "shard_size"},
 				{Name: "adaptive", Doc: "the count that keeps the P95 of recent shards near a quarter of the time-out"},
 			}},
-			{Name: "accounts", Doc: "index of transactions by account, for account_tx", Impls: []assembly.Impl{
-				{Name: "off", Doc: "none"},
-				{Name: "on", Doc: "a few keys more for each transaction; serve and sync index what is stored without, too"},
-			}},
 		},
 		Settings: assembly.Settings[settings](),
 		Ladder:   ladder(),
@@ -31,9 +27,8 @@ func Assembly() assembly.Parts {
 
 // settings are the seams and settings of the Assembly.
 type settings struct {
-	Decoder  string `seam:"decoder"`
-	Sizing   string `seam:"sizing"`
-	Accounts string `seam:"accounts"`
+	Decoder string `seam:"decoder"`
+	Sizing  string `seam:"sizing"`
 
 	Fetches      int           `set:"fetches" default:"1" min:"1" max:"4096" tune:"true" doc:"concurrent requests, to all servers together"`
 	Connections  int           `set:"connections" default:"16" min:"1" max:"4096" doc:"concurrent requests to one server, over HTTP/1.1 a connection each; Clio allows an address 20"`
@@ -48,6 +43,7 @@ type settings struct {
 	StoreQueue   int           `set:"store_queue" default:"1" min:"1" max:"65536" tune:"true" doc:"proved ledgers that wait to be stored"`
 	StoreBatch   int           `set:"store_batch" default:"1" min:"1" max:"4096" tune:"true" doc:"most ledgers that are stored with one fsync, of those that wait"`
 	Compression  string        `set:"compression" values:"none,s2" doc:"of new ledgers in the store; s2: less than half of the bytes, for little CPU"`
+	Accounts     bool          `set:"accounts" default:"false" doc:"index of transactions by account, for account_tx; serve and sync index what is stored without, too, and it stays"`
 	Attempts     int           `set:"attempts" default:"12" min:"1" max:"1000" doc:"attempts at a ledger, over all servers, before it is given up"`
 	Patience     time.Duration `set:"patience" default:"30s" min:"1s" max:"24h" doc:"time without a right answer from any server before a sync ends"`
 }

@@ -26,14 +26,25 @@ import (
 	"dyno/services/ledger/xrpl/history"
 )
 
+// home is a job's data folder, opened with the job's settings.
+type home struct {
+	env   *daemon.Env
+	set   settings
+	store *store.Store
+}
+
+func openHome(env *daemon.Env) (h home, err error) {
+	h.env, h.set = env, assembly.Bind[settings](env.Choice)
+	h.store, err = store.Open(env.Data, store.Options{Accounts: h.set.Accounts, Compression: h.set.Compression})
+	return h, err
+}
+
 // pipeline is what sync and follow fill a store with: the servers, the store, and what is counted.
 type pipeline struct {
-	env     *daemon.Env
+	home
 	request request
-	set     settings
 	servers []*rippled.Server
 	pool    *serverpool.Pool
-	store   *store.Store
 	watch   *backfill.Watch
 	config  backfill.Config // without Sink and Trusted
 	writing writer.Options
@@ -48,19 +59,9 @@ type pipeline struct {
 	runs   sync.WaitGroup
 }
 
-// openStore opens the store of the data folder.
-func openStore(env *daemon.Env) (*store.Store, error) {
-	set := assembly.Bind[settings](env.Choice)
-	o := store.Options{Compression: set.Compression}
-	if set.Accounts == "on" {
-		o.Accounts = "on" // otherwise, what the store has
-	}
-	return store.Open(env.Data, o)
-}
-
-// open opens the servers of a request, which is complete, to fill a store from them.
-func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p *pipeline, err error) {
-	p = &pipeline{env: env, request: *r, set: assembly.Bind[settings](env.Choice), store: s, watch: backfill.NewWatch()}
+// open opens the servers of a request, which is complete, to fill the store of a folder from them.
+func (r *request) open(ctx context.Context, h home) (p *pipeline, err error) {
+	p = &pipeline{home: h, request: *r, watch: backfill.NewWatch()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.close())
@@ -82,7 +83,7 @@ func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p 
 	p.config = p.configure(level)
 	asked := r.progress()
 	asked.Sample = p.config.Sample
-	p.writing = writer.Options{Progress: asked.After(s.Progress()), Writers: p.set.StoreWriters,
+	p.writing = writer.Options{Progress: asked.After(p.store.Progress()), Writers: p.set.StoreWriters,
 		Queue: p.set.StoreQueue, Batch: p.set.StoreBatch}
 	p.bound.begin(p)
 	if err := p.measure(); err != nil { // from here on it may be looked at

@@ -150,9 +150,9 @@ func TestAssembliesAreConfigured(t *testing.T) {
 			t.Fatal(err)
 		}
 		set := assembly.Bind[settings](choice)
-		p := &pipeline{set: set}
+		p := &pipeline{home: home{set: set}}
 		c := p.configure(0)
-		if to := client(assembly.Bind[settings](choice), url); to.URL != url || to.Decoder != choice.Get("decoder") {
+		if to := client(set, url); to.URL != url || to.Decoder != choice.Get("decoder") {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, to)
 		}
 		if c.Fetches != set.Fetches || c.Window != set.Window ||

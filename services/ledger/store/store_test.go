@@ -197,9 +197,7 @@ func TestOpenRefuses(t *testing.T) {
 		"damaged set":      {fresh(set("m/stored", "7-3")), Options{}, "damaged"},
 		"damaged progress": {fresh(func(b *pebble.Batch) error { return errors.Join(set("m/stored", "3")(b), set("m/progress", "{")(b)) }), Options{}, "damaged"},
 		"damaged lacking":  {fresh(func(b *pebble.Batch) error { return errors.Join(set("m/stored", "3")(b), set("m/lacking", "7-3")(b)) }), Options{}, "lacks is damaged"},
-		"accounts off":     {fresh(set("m/accounts", "on")), Options{Accounts: "off"}, "has an index by account"},
-		"accounts to come": {fresh(func(*pebble.Batch) error { return nil }), Options{Accounts: "on", ReadOnly: true}, "no index by account"},
-		"unknown accounts": {fresh(func(*pebble.Batch) error { return nil }), Options{Accounts: "yes"}, "want on or off"},
+		"accounts to come": {fresh(func(*pebble.Batch) error { return nil }), Options{Accounts: true, ReadOnly: true}, "no index by account"},
 		"unknown codec":    {fresh(func(*pebble.Batch) error { return nil }), Options{Compression: "lzw"}, "want none or s2"},
 		"missing":          {func(*testing.T) vfs.FS { return vfs.NewMem() }, Options{ReadOnly: true}, "there is none"},
 	} {
@@ -261,7 +259,7 @@ func TestLockedFolder(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	disk := vfs.NewMem()
 	chain := xrpltest.Chain(1, 5, 3, 2)
-	s := mustOpen(t, disk, Options{Accounts: "on"})
+	s := mustOpen(t, disk, Options{Accounts: true})
 	mustAppend(t, s, chain...)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 
 // child stores ledgers downwards and prints how many are durable.
 func child(dir string) {
-	s, err := store.Open(dir, store.Options{Accounts: "on", Pebble: func(o *pebble.Options) { o.MemTableSize = 256 << 10 }})
+	s, err := store.Open(dir, store.Options{Accounts: true, Pebble: func(o *pebble.Options) { o.MemTableSize = 256 << 10 }})
 	fail := func(err error) {
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
