@@ -83,8 +83,7 @@ func (r *request) open(ctx context.Context, h home) (p *pipeline, err error) {
 	p.config = p.configure(level)
 	asked := r.progress()
 	asked.Sample = p.config.Sample
-	p.writing = writer.Options{Progress: asked.After(p.store.Progress()), Writers: p.set.StoreWriters,
-		Queue: p.set.StoreQueue, Batch: p.set.StoreBatch}
+	p.writing = writer.Options{Progress: asked.After(p.store.Progress()), Batch: p.set.StoreBatch}
 	p.bound.begin(p)
 	if err := p.measure(); err != nil { // from here on it may be looked at
 		return p, err
@@ -108,7 +107,7 @@ func (p *pipeline) configure(level trust.Level) backfill.Config {
 	_, checker := signing.FastestChecker()
 	return backfill.Config{
 		Servers: p.pool, Inbox: p.store, Level: level, Watch: p.watch, Wrong: p.wrong, Mark: p.mark,
-		Fetches: s.Fetches, Verifiers: s.Verifiers, VerifyBatch: s.VerifyBatch,
+		Fetches: s.Fetches, Verifiers: s.Verifiers,
 		Window: s.Window, WindowBytes: s.WindowBytes, Timeout: s.Timeout, Attempts: s.Attempts, StallTimeout: s.Patience,
 		Signatures: checker, Sample: s.Sample,
 		Shards: planner.Config{Size: s.ShardSize, Adaptive: s.Sizing == "adaptive"},

@@ -50,9 +50,8 @@ type Config struct {
 	// ledger must name it as its parent (L2 and above). Index 0 means none.
 	Below Trusted
 
-	Fetches     int // concurrent requests; 0: 1
-	Verifiers   int // goroutines that verify; 0: one per processor
-	VerifyBatch int // answers that a verifier takes at a time; 0: 64
+	Fetches   int // concurrent requests; 0: 1
+	Verifiers int // goroutines that verify; 0: one per processor
 	// Ledgers in progress below the last linked one; 0: 1,024 (about 100 MB of modern ones).
 	Window int
 	// WindowBytes is the memory of answers that the Sink has not released yet, in bytes, above
@@ -114,7 +113,6 @@ type Inbox interface {
 func (c Config) withDefaults() Config {
 	c.Fetches = max(c.Fetches, 1)
 	c.Verifiers = c.Provers()
-	c.VerifyBatch = cmp.Or(c.VerifyBatch, 64)
 	c.Window, c.WindowBytes = cmp.Or(c.Window, 1024), cmp.Or(c.WindowBytes, 512<<20)
 	c.Timeout, c.StallTimeout = cmp.Or(c.Timeout, 8*time.Second), cmp.Or(c.StallTimeout, 30*time.Second)
 	c.Attempts = cmp.Or(c.Attempts, 12)

@@ -168,7 +168,7 @@ func TestStoreReleasesOnce(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				writer := writer.New(s, writer.Options{Writers: 2, Queue: 2, Batch: batch})
+				writer := writer.New(s, writer.Options{Batch: batch})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				sink := &counted{Writer: writer}

@@ -33,7 +33,7 @@ func TestEveryNameFillsARange(t *testing.T) {
 		{"window 1", func(c *Config) { c.Window, c.Fetches = 1, 1 }},
 		{"more fetches than the window has room", func(c *Config) { c.Window, c.Fetches = 2, 9 }},
 		{"a window of 1 and many fetches", func(c *Config) { c.Window, c.Fetches, c.Verifiers = 1, 9, 5 }},
-		{"one at a time", func(c *Config) { c.Fetches, c.Verifiers, c.VerifyBatch = 1, 1, 1 }},
+		{"one at a time", func(c *Config) { c.Fetches, c.Verifiers = 1, 1 }},
 		{"shards of 1", func(c *Config) { c.Shards.Size = 1 }},
 		{"one shard", func(c *Config) { c.Shards.Size, c.Fetches = 2*ledgers, 1 }},
 		{"adaptive shards", func(c *Config) { c.Shards.Adaptive = true }},
@@ -81,7 +81,6 @@ func TestAnyAssemblyGivesTheSame(t *testing.T) {
 		c.Fetches = rapid.IntRange(1, 12).Draw(rt, "fetches")
 		c.Window = rapid.IntRange(1, 30).Draw(rt, "window")
 		c.Verifiers = rapid.IntRange(1, 4).Draw(rt, "verifiers")
-		c.VerifyBatch = rapid.IntRange(1, 5).Draw(rt, "verify_batch")
 		c.Shards = planner.Config{Adaptive: rapid.Bool().Draw(rt, "adaptive"), Size: rapid.IntRange(1, 20).Draw(rt, "size")}
 		if err := Run(t.Context(), c, gap); err != nil {
 			rt.Fatal(err)
@@ -92,6 +91,20 @@ func TestAnyAssemblyGivesTheSame(t *testing.T) {
 	delete(guilty, liar.URL())
 	if len(guilty) > 0 {
 		t.Errorf("fault recorded for an honest server: %v", guilty)
+	}
+}
+
+// A verifier takes all that waits, as far as its batch has room.
+func TestReceive(t *testing.T) {
+	r := &run{queue: make(chan *item, 5)}
+	for range 5 {
+		r.queue <- &item{}
+	}
+	close(r.queue)
+	for _, want := range []int{2, 2, 1, 0} {
+		if n := r.receive(make([]*item, 2)); n != want {
+			t.Errorf("%d answers, want %d", n, want)
+		}
 	}
 }
 

@@ -14,10 +14,13 @@ import (
 // ErrFork marks a ledger that is consistent in itself, and not the parent of the one above it.
 var ErrFork = errors.New("not the parent that the ledger above it names")
 
+// verifyBatch is how many answers a verifier takes at a time.
+const verifyBatch = 64
+
 // verify proves each answer of the queue without other ledgers, until the queue is closed.
 func (r *run) verify(ctx context.Context) error {
 	verifier := xrpl.NewVerifier()
-	batch := make([]*item, r.VerifyBatch)
+	batch := make([]*item, verifyBatch)
 	for {
 		n := r.receive(batch)
 		if n == 0 {

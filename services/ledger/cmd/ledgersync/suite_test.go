@@ -18,7 +18,7 @@ import (
 // variants are all that the suite runs on: every assembly, and what the ladder leaves out.
 func variants() []assembly.Variant {
 	return append(ledger.Assembly().Variants(), assembly.Variant{Label: "tuned,small", Assembly: assembly.Tuned, // everything comes to its limits
-		Set: map[string]string{"window": "8", "store_queue": "1", "store_batch": "3", "store_writers": "2", "verify_batch": "1", "verifiers": "3", "shard_size": "2", "compression": "s2"}})
+		Set: map[string]string{"window": "8", "store_batch": "3", "verifiers": "3", "shard_size": "2", "compression": "s2"}})
 }
 
 // hasty makes a sync that has to fail give up soon. The others wait for as long as a busy machine

@@ -23,11 +23,11 @@ import (
 	"dyno/services/ledger/xrpl/xrpltest"
 )
 
-// childFolder is where this test binary, run again, stores ledgers until it is killed; childBatches
-// is how: the most ledgers in a batch, and the Writer's goroutines.
+// childFolder is where this test binary, run again, stores ledgers until it is killed; childBatch
+// is the most ledgers in a batch.
 const (
-	childFolder  = "DYNO_STORE_KILL"
-	childBatches = "DYNO_STORE_BATCHES"
+	childFolder = "DYNO_STORE_KILL"
+	childBatch  = "DYNO_STORE_BATCH"
 )
 
 const childTop = 4000 // more than all rounds store
@@ -51,11 +51,10 @@ func child(dir string) {
 	}
 	fail(err)
 	total := s.Stored().Len()
-	var batch, writers int
-	_, err = fmt.Sscan(os.Getenv(childBatches), &batch, &writers)
+	batch, err := strconv.Atoi(os.Getenv(childBatch))
 	fail(err)
 	reports := make(chan int, childTop)
-	w := writer.New(s, writer.Options{Progress: store.Progress{From: 1, To: childTop, Level: "L2"}, Batch: batch, Queue: 16, Writers: writers,
+	w := writer.New(s, writer.Options{Progress: store.Progress{From: 1, To: childTop, Level: "L2"}, Batch: batch,
 		Stored: func(ledgers []*xrpl.Ledger) { reports <- len(ledgers) }})
 	go func() { // ends with the process
 		for ledgers := range reports {
@@ -77,13 +76,13 @@ func child(dir string) {
 // without a hole.
 func TestKill(t *testing.T) {
 	rounds := quicktest.Of(2, 12)
-	for _, batches := range []string{"1 1", "8 1", "8 3"} {
-		t.Run(batches, func(t *testing.T) {
+	for _, batch := range []string{"1", "8"} {
+		t.Run(batch, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			rng := rand.New(rand.NewPCG(1, 2))
 			for range rounds {
-				durable := killed(t, dir, batches, rng.IntN(25))
+				durable := killed(t, dir, batch, rng.IntN(25))
 				s, err := store.Open(dir, store.Options{ReadOnly: rng.IntN(2) == 0})
 				if err != nil {
 					t.Fatal(err)
@@ -110,10 +109,10 @@ func TestKill(t *testing.T) {
 
 // killed runs a child, kills it some lines after its start, and returns how many ledgers it
 // reported as durable.
-func killed(t *testing.T, dir, batches string, lines int) (durable int) {
+func killed(t *testing.T, dir, batch string, lines int) (durable int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childFolder+"="+dir, childBatches+"="+batches)
+	cmd.Env = append(os.Environ(), childFolder+"="+dir, childBatch+"="+batch)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
