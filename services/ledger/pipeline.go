@@ -14,7 +14,6 @@ import (
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
 	"dyno/services/ledger/backfill"
-	"dyno/services/ledger/planner"
 	"dyno/services/ledger/rippled"
 	"dyno/services/ledger/rippled/response"
 	"dyno/services/ledger/serverpool"
@@ -98,20 +97,16 @@ func (r *request) open(ctx context.Context, h home) (p *pipeline, err error) {
 // client makes a server's settings of an assembly. Within a shard a request ends with the shard's
 // time; the client's limit is for what belongs to none, and must not come before it.
 func client(s settings, url string) rippled.Config {
-	return rippled.Config{URL: url, Decoder: s.Decoder, InFlight: s.Connections, Timeout: max(s.Timeout, rippled.DefaultTimeout)}
+	return rippled.Config{URL: url, Decoder: s.Decoder, InFlight: s.Connections, Timeout: max(s.Backfill.Timeout, rippled.DefaultTimeout)}
 }
 
 // configure makes the pipeline's settings of an assembly.
 func (p *pipeline) configure(level trust.Level) backfill.Config {
-	s := p.set
-	_, checker := signing.FastestChecker()
-	return backfill.Config{
-		Servers: p.pool, Inbox: p.store, Level: level, Watch: p.watch, Wrong: p.wrong, Mark: p.mark,
-		Fetches: s.Fetches, Verifiers: s.Verifiers,
-		Window: s.Window, WindowBytes: s.WindowBytes, Timeout: s.Timeout, Attempts: s.Attempts, StallTimeout: s.Patience,
-		Signatures: checker, Sample: s.Sample,
-		Shards: planner.Config{Size: s.ShardSize, Adaptive: s.Sizing == "adaptive"},
-	}
+	c := p.set.Backfill
+	_, c.Signatures = signing.FastestChecker()
+	c.Servers, c.Inbox, c.Level, c.Watch, c.Wrong, c.Mark = p.pool, p.store, level, p.watch, p.wrong, p.mark
+	c.Shards.Adaptive = p.set.Sizing == "adaptive"
+	return c
 }
 
 // discover asks the servers which ledgers they have, until one answers. The error is ctx's, or the

@@ -155,9 +155,9 @@ func TestAssembliesAreConfigured(t *testing.T) {
 		if to := client(set, url); to.URL != url || to.Decoder != choice.Get("decoder") {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, to)
 		}
-		if c.Fetches != set.Fetches || c.Window != set.Window ||
-			c.Shards.Adaptive != (choice.Get("sizing") == "adaptive") || c.Shards.Size != set.ShardSize ||
-			c.Attempts != set.Attempts || c.StallTimeout != set.Patience || c.Timeout != set.Timeout {
+		if c.Fetches != set.Backfill.Fetches || c.Window != set.Backfill.Window ||
+			c.Shards.Adaptive != (choice.Get("sizing") == "adaptive") || c.Shards.Size != set.Backfill.Shards.Size ||
+			c.Attempts != set.Backfill.Attempts || c.StallTimeout != set.Backfill.StallTimeout || c.Timeout != set.Backfill.Timeout {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, c)
 		}
 		if c.Signatures == nil {

@@ -15,10 +15,10 @@ import (
 
 // idle is a run with shards of one ledger and no fetchers.
 func (w *world) idle(p *serverpool.Pool) *run {
-	c := w.config(p, &keeper{}).withDefaults()
+	c := w.config(p, &keeper{}).ready()
 	c.Watch = NewWatch()
 	return &run{Config: c, gap: all, nextIndex: last, wake: make(chan struct{}, 1), linked: make(chan struct{}, 1),
-		verified: map[uint32]*item{}, failures: map[uint32]*tries{}, planner: planner.New(planner.Config{Gap: all, Size: 1})}
+		verified: map[uint32]*item{}, failures: map[uint32]*tries{}, planner: planner.New(planner.Config{Gap: all, Size: 1, Window: ledgers})}
 }
 
 // A wrong answer for a ledger that the other request has already brought is recorded as a fault,

@@ -59,7 +59,7 @@ func TestBytesBoundWhatIsInFlight(t *testing.T) {
 func TestFullMemoryHandsOutOnlyWhatIsDue(t *testing.T) {
 	now := time.Now()
 	gap := history.Range{From: 1, To: 100}
-	r := &run{Config: Config{WindowBytes: 1000}, gap: gap, nextIndex: gap.To, wake: make(chan struct{}, 1), planner: planner.New(planner.Config{Gap: gap, Size: 10})}
+	r := &run{Config: Config{WindowBytes: 1000}, gap: gap, nextIndex: gap.To, wake: make(chan struct{}, 1), planner: planner.New(planner.Config{Gap: gap, Size: 10, Window: 100})}
 	r.queue = make(chan *item, 4)
 	it := &item{answer: &response.Answer{Bytes: 1000}}
 	r.put(it)

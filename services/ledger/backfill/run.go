@@ -67,7 +67,7 @@ type tries struct {
 // The error is a *Mismatch when the range does not continue Config.Below. In both cases the Sink
 // may already have the ledgers above.
 func Run(ctx context.Context, c Config, gap history.Range) error {
-	c = c.withDefaults()
+	c = c.ready()
 	if gap.Len() == 0 {
 		return nil
 	}

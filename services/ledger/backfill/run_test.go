@@ -29,7 +29,7 @@ func TestEveryNameFillsARange(t *testing.T) {
 		do   func(*Config)
 	}
 	changes := []change{
-		{"defaults", func(c *Config) { c.Fetches, c.Verifiers = 0, 0 }},
+		{"defaults", func(c *Config) { c.Fetches, c.Verifiers = 1, 0 }},
 		{"window 1", func(c *Config) { c.Window, c.Fetches = 1, 1 }},
 		{"more fetches than the window has room", func(c *Config) { c.Window, c.Fetches = 2, 9 }},
 		{"a window of 1 and many fetches", func(c *Config) { c.Window, c.Fetches, c.Verifiers = 1, 9, 5 }},

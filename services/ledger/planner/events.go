@@ -50,7 +50,7 @@ func (p *Planner) Failed(s Shard, index uint32, by any, now time.Time) {
 		return
 	}
 	f.failed = true
-	if now.Sub(f.begun) >= p.c.Target {
+	if now.Sub(f.begun) >= p.c.target() {
 		p.sizer.halve(p.c.Adaptive)
 	}
 	rest := history.Range{From: s.From, To: min(index, s.To)}

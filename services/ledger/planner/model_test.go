@@ -39,9 +39,9 @@ func TestModel(t *testing.T) {
 			Size:     rapid.IntRange(1, 9).Draw(t, "size"),
 			Window:   rapid.IntRange(1, 40).Draw(t, "window"),
 			Gap:      gap(1, uint32(rapid.IntRange(1, 300).Draw(t, "gap"))),
-			Target:   100 * time.Millisecond, Fetches: rapid.IntRange(1, 4).Draw(t, "fetches"),
+			Timeout:  400 * time.Millisecond, Fetches: rapid.IntRange(1, 4).Draw(t, "fetches"),
 		}
-		w := &world{T: t, c: c, p: New(c), now: begin, linked: c.Gap.To + 1,
+		w := &world{T: t, c: c, p: made(c), now: begin, linked: c.Gap.To + 1,
 			there: map[uint32]bool{}, delivered: map[uint32]int{}, handed: map[uint64]bool{}}
 		for range rapid.IntRange(0, 300).Draw(t, "steps") {
 			w.step(rapid.IntRange(0, 11).Draw(t, "what"), rapid.IntRange(0, 99).Draw(t, "which"))

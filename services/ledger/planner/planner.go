@@ -12,30 +12,24 @@
 package planner
 
 import (
-	"cmp"
 	"time"
 
 	"dyno/services/ledger/xrpl/history"
 )
 
-// Config says how a gap is cut. Its zero values are the documented defaults.
+// Config says how a gap is cut.
 type Config struct {
-	Size     int           // ledgers of the first shard, and of each unless Adaptive; 0: 16
-	Adaptive bool          // size shards so that the P95 of their durations is Target
-	Target   time.Duration // wanted P95 of a shard's duration (Adaptive); 0: a quarter of Timeout
-	Fetches  int           // concurrent shards: the window keeps room for two each (Adaptive); 0: 8
+	Size     int  `set:"shard_size" default:"16" min:"1" max:"4096" tune:"true" doc:"ledgers of a shard (sizing=adaptive: of the first shard)"`
+	Adaptive bool // size shards so that the P95 of their durations is a quarter of Timeout
+	Fetches  int  // concurrent shards: the window keeps room for two each (Adaptive)
 
 	Gap     history.Range
-	Window  int           // ledgers in progress below the last linked one; 0: 1,024
-	Timeout time.Duration // time limit of a shard; 0: 8 s
+	Window  int           // ledgers in progress below the last linked one
+	Timeout time.Duration // time limit of a shard
 }
 
-func (c Config) withDefaults() Config {
-	c.Size, c.Fetches, c.Window = cmp.Or(c.Size, 16), cmp.Or(c.Fetches, 8), cmp.Or(c.Window, 1024)
-	c.Timeout = cmp.Or(c.Timeout, 8*time.Second)
-	c.Target = cmp.Or(c.Target, c.Timeout/4)
-	return c
-}
+// target is the wanted P95 of a shard's duration.
+func (c Config) target() time.Duration { return c.Timeout / 4 }
 
 // Shard is a range of ledgers to fetch, from To down to From. The caller must ask Wants for each,
 // because it may have arrived in another way.
@@ -77,7 +71,6 @@ type flight struct {
 
 // New makes the planner of a gap.
 func New(c Config) *Planner {
-	c = c.withDefaults()
 	p := &Planner{c: c, next: c.Gap.To, linked: uint64(c.Gap.To) + 1, ledgers: map[uint32]*ledger{}, flights: map[uint64]*flight{}}
 	p.sizer.size = min(c.Size, p.largest())
 	if c.Gap.Len() == 0 {

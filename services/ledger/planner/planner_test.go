@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -13,6 +14,13 @@ import (
 var begin = time.Unix(1_700_000_000, 0)
 
 func gap(from, to uint32) history.Range { return history.Range{From: from, To: to} }
+
+// made is a planner with what a test leaves to chance.
+func made(c Config) *Planner {
+	c.Size, c.Fetches, c.Window = cmp.Or(c.Size, 16), cmp.Or(c.Fetches, 8), cmp.Or(c.Window, 1024)
+	c.Timeout = cmp.Or(c.Timeout, 8*time.Second)
+	return New(c)
+}
 
 // take calls Next until it returns false, and returns the shards as text.
 func take(p *Planner, now time.Time) string {
@@ -52,7 +60,7 @@ func TestCutsFromTheTopWithinTheWindow(t *testing.T) {
 		{"the last ledger there can be", Config{Gap: gap(math.MaxUint32-2, math.MaxUint32), Size: 2}, "4294967294-4294967295, 4294967293"},
 		{"adaptive ones leave room for all", Config{Gap: gap(1, 100), Size: 40, Window: 40, Fetches: 4, Adaptive: true}, "96-100, 91-95, 86-90, 81-85, 76-80, 71-75, 66-70, 61-65"},
 	} {
-		if got := take(New(c.c), begin); got != c.want {
+		if got := take(made(c.c), begin); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
@@ -60,7 +68,7 @@ func TestCutsFromTheTopWithinTheWindow(t *testing.T) {
 
 // The window moves ledger by ledger; shards do not shrink for that.
 func TestWindowMoves(t *testing.T) {
-	p := New(Config{Gap: gap(1, 100), Size: 4, Window: 10})
+	p := made(Config{Gap: gap(1, 100), Size: 4, Window: 10})
 	take(p, begin)
 	for _, c := range []struct {
 		linked uint32
@@ -77,7 +85,7 @@ func TestWindowMoves(t *testing.T) {
 }
 
 func TestFailedShardIsHalvedAndGoesElsewhere(t *testing.T) {
-	p := New(Config{Gap: gap(1, 16), Size: 8})
+	p := made(Config{Gap: gap(1, 16), Size: 8})
 	high, low := next(t, p, begin), next(t, p, begin)
 	if high.Timeout != 8*time.Second {
 		t.Errorf("time-out %v", high.Timeout)
@@ -103,7 +111,7 @@ func TestFailedShardIsHalvedAndGoesElsewhere(t *testing.T) {
 
 // A half of one ledger is the ledger itself, however often it fails.
 func TestOneLedgerFailsAgainAndAgain(t *testing.T) {
-	p := New(Config{Gap: gap(5, 5)})
+	p := made(Config{Gap: gap(5, 5)})
 	for i := range 100 {
 		s := next(t, p, begin)
 		if s.Range != gap(5, 5) || i > 0 && s.Not != i-1 {
@@ -121,7 +129,7 @@ func TestOneLedgerFailsAgainAndAgain(t *testing.T) {
 }
 
 func TestRejected(t *testing.T) {
-	p := New(Config{Gap: gap(1, 4), Size: 2})
+	p := made(Config{Gap: gap(1, 4), Size: 2})
 	next(t, p, begin)
 	p.Rejected(4, "A", begin) // while it was verified
 	p.Rejected(4, "A", begin) // a repeated call has no effect
@@ -141,7 +149,7 @@ func TestRejected(t *testing.T) {
 
 // A ledger that arrives while it is pending again is not fetched again.
 func TestLateArrivalOfPendingLedger(t *testing.T) {
-	p := New(Config{Gap: gap(1, 4), Size: 4})
+	p := made(Config{Gap: gap(1, 4), Size: 4})
 	s := next(t, p, begin)
 	p.Failed(s, 4, "A", begin)
 	p.Arrived(4, begin)
@@ -153,7 +161,7 @@ func TestLateArrivalOfPendingLedger(t *testing.T) {
 }
 
 func TestAdvanceOverMissingLedgers(t *testing.T) {
-	p := New(Config{Gap: gap(1, 100), Size: 4, Window: 8})
+	p := made(Config{Gap: gap(1, 100), Size: 4, Window: 8})
 	s := next(t, p, begin)
 	p.Failed(s, 100, "A", begin)
 	p.Advance(99)

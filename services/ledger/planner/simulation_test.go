@@ -19,7 +19,7 @@ type fetcher struct {
 // and returns how long that takes. latency is that of an answer, by server (0, 1).
 func simulate(t *testing.T, c Config, fetchers int, latency func(server int) time.Duration) (time.Duration, Stats) {
 	t.Helper()
-	p, now, linked := New(c), begin, c.Gap.To+1
+	p, now, linked := made(c), begin, c.Gap.To+1
 	there := map[uint32]bool{}
 	work := make([]fetcher, fetchers)
 	turn := 0
@@ -82,7 +82,7 @@ func TestAdaptiveSizesSuitEveryServer(t *testing.T) {
 		20 * time.Millisecond:  {8, 10},
 		300 * time.Millisecond: {1, 1},
 	} {
-		c := Config{Gap: history.Range{From: 1, To: 3000}, Adaptive: true, Target: 200 * time.Millisecond, Window: 512, Fetches: 4}
+		c := Config{Gap: history.Range{From: 1, To: 3000}, Adaptive: true, Timeout: 800 * time.Millisecond, Window: 512, Fetches: 4}
 		_, s := simulate(t, c, 4, func(int) time.Duration { return each })
 		if s.Size < want[0] || s.Size > want[1] {
 			t.Errorf("%v a ledger: shards of %d, want %v", each, s.Size, want)

@@ -61,7 +61,7 @@ func (p *Planner) took(f *flight, now time.Time) {
 		// Ledgers of a shard are fetched one after the other, so its duration is about proportional
 		// to their number. The size at most doubles or halves, in case it is not.
 		each := max(quantile(c.ledgers[:n]), 1)
-		want := int(min(p.c.Target/each, time.Duration(p.largest())))
+		want := int(min(p.c.target()/each, time.Duration(p.largest())))
 		c.size = max(1, min(max(want, c.size/2), 2*c.size, p.largest()))
 	}
 }

@@ -3,7 +3,6 @@
 package writer
 
 import (
-	"cmp"
 	"context"
 
 	"dyno/services/ledger/store"
@@ -13,7 +12,7 @@ import (
 // Options configure a Writer.
 type Options struct {
 	Progress store.Progress
-	Batch    int // maximum of queued ledgers in a batch, which is synced once; 0: 32
+	Batch    int // maximum of queued ledgers in a batch, which is synced once
 
 	// Stored is called with every durable batch, by the writer's goroutine. Nil: not called.
 	Stored func(ledgers []*xrpl.Ledger)
@@ -40,7 +39,6 @@ type Writer struct {
 
 // New starts a Writer.
 func New(s *store.Store, o Options) *Writer {
-	o.Batch = cmp.Or(o.Batch, 32)
 	w := &Writer{store: s, o: o, queue: make(chan put, queued), done: make(chan struct{}), failed: make(chan struct{})}
 	go w.work()
 	return w
