@@ -44,7 +44,7 @@ func serveHoled(t *testing.T, c chain.Spec, ranges string) served {
 	whole := serveChain(t, sim.Config{Spec: c})
 	dir := t.TempDir()
 	for _, r := range has {
-		run(t, 0, syncing(dir, r.From, r.To, whole.URL(), "--set", "accounts=on")...)
+		run(t, 0, syncing(dir, r.From, r.To, whole.URL(), "--set", "accounts=true")...)
 	}
 	p := ledgersync(t, serving(dir, "--grpc", "127.0.0.1:0", "--log-level", "info")...)
 	url, _ := ready(t, p)

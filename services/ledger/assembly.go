@@ -1,9 +1,8 @@
 package ledger
 
 import (
-	"time"
-
 	"dyno/parts/assembly"
+	"dyno/services/ledger/backfill"
 )
 
 // Assembly is ledgersync's seams, settings and ladder. The first implementation of a seam and the
@@ -15,30 +14,9 @@ func Assembly() assembly.Parts {
 				{Name: "json", Doc: "encoding/json"},
 				{Name: "scan", Doc: "looks for the fields that count, and decodes hex into one piece of memory"},
 			}},
-			{Name: "tree", Doc: "hashes a ledger's transactions", Impls: []assembly.Impl{
-				{Name: "nodes", Doc: "a tree of node objects, leaf by leaf"},
-				{Name: "sorted", Doc: "sorted ids and no nodes: no allocation (services/ledger/xrpl)"},
-			}},
 			{Name: "sizing", Doc: "how many ledgers a shard has", Impls: []assembly.Impl{
 				{Name: "fixed", Doc: "shard_size"},
 				{Name: "adaptive", Doc: "the count that keeps the P95 of recent shards near a quarter of the time-out"},
-			}},
-			{Name: "hedge", Doc: "what is done about the slow tail", Impls: []assembly.Impl{
-				{Name: "none", Doc: "it is waited for, until the time-out"},
-				{Name: "p95", Doc: "what takes much longer than most is asked of another server, too"},
-			}},
-			{Name: "commit", Doc: "makes ledgers durable", Impls: []assembly.Impl{
-				{Name: "each", Doc: "a synced batch for each ledger"},
-				{Name: "batch", Doc: "a synced batch for all that wait, store_batch at most"},
-			}},
-			{Name: "compression", Doc: "of ledgers in the store", Impls: []assembly.Impl{
-				{Name: "none", Doc: "as they are"},
-				{Name: "s2", Doc: "less than half of the bytes, for little CPU"},
-				{Name: "zstd", Doc: "a little less to write than s2, more to compute"},
-			}},
-			{Name: "accounts", Doc: "index of transactions by account, for account_tx", Impls: []assembly.Impl{
-				{Name: "off", Doc: "none"},
-				{Name: "on", Doc: "a few keys more for each transaction; serve and sync index what is stored without, too"},
 			}},
 		},
 		Settings: assembly.Settings[settings](),
@@ -48,43 +26,26 @@ func Assembly() assembly.Parts {
 
 // settings are the seams and settings of the Assembly.
 type settings struct {
-	Decoder     string `seam:"decoder"`
-	Tree        string `seam:"tree"`
-	Sizing      string `seam:"sizing"`
-	Hedge       string `seam:"hedge"`
-	Commit      string `seam:"commit"`
-	Compression string `seam:"compression"`
-	Accounts    string `seam:"accounts"`
+	Decoder string `seam:"decoder"`
+	Sizing  string `seam:"sizing"`
 
-	Fetches      int           `set:"fetches" default:"1" min:"1" max:"4096" tune:"true" doc:"concurrent requests, to all servers together"`
-	Connections  int           `set:"connections" default:"16" min:"1" max:"4096" doc:"concurrent requests to one server, over HTTP/1.1 a connection each; Clio allows an address 20"`
-	ShardSize    int           `set:"shard_size" default:"16" min:"1" max:"4096" tune:"true" doc:"ledgers of a shard (sizing=adaptive: of the first shard)"`
-	Timeout      time.Duration `set:"timeout" default:"8s" min:"10ms" max:"10m" doc:"time limit of a shard; another server is asked for the rest of it"`
-	Window       int           `set:"window" default:"1024" min:"1" max:"1048576" tune:"true" doc:"ledgers that are fetched and not yet stored"`
-	WindowBytes  int64         `set:"window_bytes" default:"512MiB" min:"1MiB" max:"1TiB" tune:"true" doc:"bytes of answers that are not yet stored"`
-	Verifiers    int           `set:"verifiers" default:"0" min:"0" max:"1024" tune:"true" doc:"goroutines that prove answers; 0: one for each processor"`
-	VerifyBatch  int           `set:"verify_batch" default:"64" min:"1" max:"4096" tune:"true" doc:"answers that one verifier takes together"`
-	Sample       int           `set:"signature_sample" default:"1" min:"1" max:"1048576" doc:"L4 checks the signatures of one ledger in this number; 1: of each"`
-	StoreWriters int           `set:"store_writers" default:"1" min:"1" max:"64" tune:"true" doc:"concurrent batches to the disk"`
-	StoreQueue   int           `set:"store_queue" default:"1" min:"1" max:"65536" tune:"true" doc:"proved ledgers that wait to be stored"`
-	StoreBatch   int           `set:"store_batch" default:"32" min:"1" max:"4096" tune:"true" doc:"maximum of ledgers in a batch (commit=batch)"`
-	Attempts     int           `set:"attempts" default:"12" min:"1" max:"1000" doc:"attempts at a ledger, over all servers, before it is given up"`
-	Patience     time.Duration `set:"patience" default:"30s" min:"1s" max:"24h" doc:"time without a right answer from any server before a sync ends"`
+	Backfill backfill.Config
+
+	Connections int    `set:"connections" default:"16" min:"1" max:"4096" doc:"concurrent requests to one server, over HTTP/1.1 a connection each; Clio allows an address 20"`
+	StoreBatch  int    `set:"store_batch" default:"1" min:"1" max:"4096" tune:"true" doc:"most ledgers that are stored with one fsync, of those that wait"`
+	Compression string `set:"compression" values:"none,s2" doc:"of new ledgers in the store; s2: less than half of the bytes, for little CPU"`
+	Accounts    bool   `set:"accounts" default:"false" doc:"index of transactions by account, for account_tx; serve and sync index what is stored without, too, and it stays"`
 }
 
 func ladder() []assembly.Step {
 	return []assembly.Step{
-		{Name: "walker", Change: map[string]string{"tree": "sorted"},
-			Why: "the tree needs no nodes: sorted ids say where a leaf sits; nothing is allocated"},
 		{Name: "shards", Change: map[string]string{"fetches": "16"},
 			Why: "Little's law: one request at a time waits for the server; 16 shards wait together"},
 		{Name: "adaptive", Change: map[string]string{"sizing": "adaptive"},
 			Why: "a shard that is too large is retried whole when it fails, one that is too small costs a look at the planner for each ledger"},
-		{Name: "batched", Change: map[string]string{"commit": "batch", "store_queue": "128"},
+		{Name: "batched", Change: map[string]string{"store_batch": "32"},
 			Why: "an fsync costs the same for one ledger and for 32"},
 		{Name: "scan", Change: map[string]string{"decoder": "scan"},
 			Why: "of 187 KB of JSON everything but 92 KB of hex is known beforehand"},
-		{Name: "hedging", Change: map[string]string{"hedge": "p95"},
-			Why: "in-order proof waits for the slowest shard; asking for it twice costs a few percent of requests"},
 	}
 }

@@ -42,12 +42,12 @@ func (f *follower) declare(set *pflag.FlagSet) {
 }
 
 func (f *follower) run(ctx context.Context, env *daemon.Env, _ []string) (err error) {
-	st, err := openStore(env)
+	h, err := openHome(env)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	p, err := f.openToFollow(ctx, env, st, f.flags.Changed)
+	defer func() { err = errors.Join(err, h.store.Close()) }()
+	p, err := f.openToFollow(ctx, h, f.flags.Changed)
 	if err != nil {
 		return err
 	}
@@ -59,14 +59,14 @@ func (f *follower) run(ctx context.Context, env *daemon.Env, _ []string) (err er
 }
 
 // openToFollow is open for a request without a range.
-func (r *request) openToFollow(ctx context.Context, env *daemon.Env, s *store.Store, given func(flag string) bool) (*pipeline, error) {
-	before := s.Progress()
+func (r *request) openToFollow(ctx context.Context, h home, given func(flag string) bool) (*pipeline, error) {
+	before := h.store.Progress()
 	r.inherit(given, before)
 	r.from, r.to = before.From, before.To // unchanged
 	if err := r.check(); err != nil {
 		return nil, daemon.Usage(err)
 	}
-	return r.open(ctx, env, s)
+	return r.open(ctx, h)
 }
 
 func (p *pipeline) follow(ctx context.Context) error {

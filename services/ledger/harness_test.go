@@ -168,17 +168,17 @@ func opened(t *testing.T, set map[string]string, urls ...string) *pipeline {
 		t.Fatal(err)
 	}
 	env := &daemon.Env{Choice: choice, Data: t.TempDir(), Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Debug: http.NewServeMux(), Stdout: io.Discard, Stderr: io.Discard}
-	st, err := openStore(env)
+	h, err := openHome(env)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := request{from: first, to: last, servers: urls, level: "L2"}
-	p, err := r.open(t.Context(), env, st)
+	p, err := r.open(t.Context(), h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(p.close(), st.Close()); err != nil {
+		if err := errors.Join(p.close(), h.store.Close()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -52,8 +52,7 @@ func (p *pipeline) measure() error {
 		daemon.Metric{Name: "sync_shards_total", Help: "shards that were handed out to be fetched", Read: func() float64 { return float64(p.watch.Shards().Shards) }},
 		daemon.Metric{Name: "sync_shard_retries_total", Help: "of them, those of what had failed or was wrong", Read: func() float64 { return float64(p.watch.Shards().Retries) }},
 		daemon.Metric{Name: "sync_shard_splits_total", Help: "shards that failed and were halved", Read: func() float64 { return float64(p.watch.Shards().Splits) }},
-		daemon.Metric{Name: "sync_hedges_total", Help: "shards that took long, and of which another server was asked for the rest", Read: func() float64 { return float64(p.watch.Shards().Hedges) }},
-		daemon.Metric{Name: "sync_spare_total", Help: "ledgers that came twice because of that", Read: func() float64 { return float64(p.watch.Shards().Spare) }})
+		daemon.Metric{Name: "sync_spare_total", Help: "ledgers that came when another answer had, or when they had been given up", Read: func() float64 { return float64(p.watch.Shards().Spare) }})
 }
 
 // show reports how far a sync of a range is, to a terminal or to the lab.

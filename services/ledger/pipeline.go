@@ -14,7 +14,6 @@ import (
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
 	"dyno/services/ledger/backfill"
-	"dyno/services/ledger/planner"
 	"dyno/services/ledger/rippled"
 	"dyno/services/ledger/rippled/response"
 	"dyno/services/ledger/serverpool"
@@ -26,14 +25,25 @@ import (
 	"dyno/services/ledger/xrpl/history"
 )
 
+// home is a job's data folder, opened with the job's settings.
+type home struct {
+	env   *daemon.Env
+	set   settings
+	store *store.Store
+}
+
+func openHome(env *daemon.Env) (h home, err error) {
+	h.env, h.set = env, assembly.Bind[settings](env.Choice)
+	h.store, err = store.Open(env.Data, store.Options{Accounts: h.set.Accounts, Compression: h.set.Compression})
+	return h, err
+}
+
 // pipeline is what sync and follow fill a store with: the servers, the store, and what is counted.
 type pipeline struct {
-	env     *daemon.Env
+	home
 	request request
-	set     settings
 	servers []*rippled.Server
 	pool    *serverpool.Pool
-	store   *store.Store
 	watch   *backfill.Watch
 	config  backfill.Config // without Sink and Trusted
 	writing writer.Options
@@ -48,19 +58,9 @@ type pipeline struct {
 	runs   sync.WaitGroup
 }
 
-// openStore opens the store of the data folder.
-func openStore(env *daemon.Env) (*store.Store, error) {
-	set := assembly.Bind[settings](env.Choice)
-	o := store.Options{Compression: set.Compression}
-	if set.Accounts == "on" {
-		o.Accounts = "on" // otherwise, what the store has
-	}
-	return store.Open(env.Data, o)
-}
-
-// open opens the servers of a request, which is complete, to fill a store from them.
-func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p *pipeline, err error) {
-	p = &pipeline{env: env, request: *r, set: assembly.Bind[settings](env.Choice), store: s, watch: backfill.NewWatch()}
+// open opens the servers of a request, which is complete, to fill the store of a folder from them.
+func (r *request) open(ctx context.Context, h home) (p *pipeline, err error) {
+	p = &pipeline{home: h, request: *r, watch: backfill.NewWatch()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.close())
@@ -82,8 +82,7 @@ func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p 
 	p.config = p.configure(level)
 	asked := r.progress()
 	asked.Sample = p.config.Sample
-	p.writing = writer.Options{Progress: asked.After(s.Progress()), Writers: p.set.StoreWriters,
-		Queue: p.set.StoreQueue, Batch: p.set.StoreBatch}
+	p.writing = writer.Options{Progress: asked.After(p.store.Progress()), Batch: p.set.StoreBatch}
 	p.bound.begin(p)
 	if err := p.measure(); err != nil { // from here on it may be looked at
 		return p, err
@@ -98,20 +97,16 @@ func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p 
 // client makes a server's settings of an assembly. Within a shard a request ends with the shard's
 // time; the client's limit is for what belongs to none, and must not come before it.
 func client(s settings, url string) rippled.Config {
-	return rippled.Config{URL: url, Decoder: s.Decoder, InFlight: s.Connections, Timeout: max(s.Timeout, rippled.DefaultTimeout)}
+	return rippled.Config{URL: url, Decoder: s.Decoder, InFlight: s.Connections, Timeout: max(s.Backfill.Timeout, rippled.DefaultTimeout)}
 }
 
 // configure makes the pipeline's settings of an assembly.
 func (p *pipeline) configure(level trust.Level) backfill.Config {
-	s := p.set
-	_, checker := signing.FastestChecker()
-	return backfill.Config{
-		Servers: p.pool, Inbox: p.store, Level: level, Watch: p.watch, Wrong: p.wrong, Mark: p.mark,
-		Fetches: s.Fetches, Verifiers: s.Verifiers, VerifyBatch: s.VerifyBatch, Tree: s.Tree,
-		Window: s.Window, WindowBytes: s.WindowBytes, Timeout: s.Timeout, Attempts: s.Attempts, StallTimeout: s.Patience,
-		Signatures: checker, Sample: s.Sample,
-		Shards: planner.Config{Size: s.ShardSize, Adaptive: s.Sizing == "adaptive", Hedge: s.Hedge == "p95"},
-	}
+	c := p.set.Backfill
+	_, c.Signatures = signing.FastestChecker()
+	c.Servers, c.Inbox, c.Level, c.Watch, c.Wrong, c.Mark = p.pool, p.store, level, p.watch, p.wrong, p.mark
+	c.Shards.Adaptive = p.set.Sizing == "adaptive"
+	return c
 }
 
 // discover asks the servers which ledgers they have, until one answers. The error is ctx's, or the

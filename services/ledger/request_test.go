@@ -150,22 +150,22 @@ func TestAssembliesAreConfigured(t *testing.T) {
 			t.Fatal(err)
 		}
 		set := assembly.Bind[settings](choice)
-		p := &pipeline{set: set}
+		p := &pipeline{home: home{set: set}}
 		c := p.configure(0)
-		if to := client(assembly.Bind[settings](choice), url); to.URL != url || to.Decoder != choice.Get("decoder") {
+		if to := client(set, url); to.URL != url || to.Decoder != choice.Get("decoder") {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, to)
 		}
-		if c.Tree != choice.Get("tree") || c.Fetches != set.Fetches || c.Window != set.Window ||
-			c.Shards.Adaptive != (choice.Get("sizing") == "adaptive") || c.Shards.Hedge != (choice.Get("hedge") == "p95") || c.Shards.Size != set.ShardSize ||
-			c.Attempts != set.Attempts || c.StallTimeout != set.Patience || c.Timeout != set.Timeout {
+		if c.Fetches != set.Backfill.Fetches || c.Window != set.Backfill.Window ||
+			c.Shards.Adaptive != (choice.Get("sizing") == "adaptive") || c.Shards.Size != set.Backfill.Shards.Size ||
+			c.Attempts != set.Backfill.Attempts || c.StallTimeout != set.Backfill.StallTimeout || c.Timeout != set.Backfill.Timeout {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, c)
 		}
 		if c.Signatures == nil {
 			t.Errorf("%s: signatures are not checked", v.Label)
 		}
 	}
-	if _, err := Assembly().Resolve(assembly.Baseline, map[string]string{"tree": "oak"}); err == nil {
-		t.Error("a tree that is none is accepted")
+	if _, err := Assembly().Resolve(assembly.Baseline, map[string]string{"decoder": "oak"}); err == nil {
+		t.Error("a decoder that is none is accepted")
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"dyno/services/ledger/board"
 	"dyno/services/ledger/mirror"
 	"dyno/services/ledger/serve"
-	"dyno/services/ledger/store"
 	"dyno/services/ledger/xrpl"
 )
 
@@ -25,8 +24,7 @@ type server struct {
 	id     uint32 // --network-id
 	flags  *pflag.FlagSet
 
-	env    *daemon.Env
-	store  *store.Store
+	home
 	http   *serve.Server
 	mirror *mirror.Mirror // nil: no --grpc
 
@@ -51,17 +49,16 @@ func (s *server) network() *uint32 {
 }
 
 func (s *server) start(ctx context.Context, env *daemon.Env) (daemon.Running, error) {
-	s.env = env
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.cancel = cancel
-	if err := s.open(ctx, running); err != nil {
+	if err := s.open(ctx, running, env); err != nil {
 		return daemon.Running{}, errors.Join(err, s.stop(ctx))
 	}
 	return daemon.Running{Handler: s.http, Refuse: s.http.Forbid, WriteTimeout: env.ReadTimeout, Ready: s.http.Ready, Drain: s.stop}, nil
 }
 
-func (s *server) open(ctx, running context.Context) (err error) {
-	if s.store, err = openStore(s.env); err != nil {
+func (s *server) open(ctx, running context.Context, env *daemon.Env) (err error) {
+	if s.home, err = openHome(env); err != nil {
 		return err
 	}
 	s.http = serve.New(serve.Config{Store: s.store, Network: s.network, Log: s.env.Log})
@@ -91,7 +88,7 @@ func (s *server) open(ctx, running context.Context) (err error) {
 		s.warn()
 		return nil
 	}
-	p, err := s.openToFollow(ctx, s.env, s.store, s.flags.Changed)
+	p, err := s.openToFollow(ctx, s.home, s.flags.Changed)
 	if err != nil {
 		return err
 	}

@@ -152,7 +152,7 @@ func TestShardMetrics(t *testing.T) {
 	got, is := reported(t, p.env.Metrics), p.watch.Shards()
 	for name, want := range map[string]float64{
 		"ripple_sync_shards_total": float64(is.Shards), "ripple_sync_shard_retries_total": float64(is.Retries), "ripple_sync_shard_splits_total": float64(is.Splits),
-		"ripple_sync_hedges_total": 0, "ripple_sync_spare_total": 0, "ripple_sync_shard_ledgers": float64(is.Size), "ripple_sync_shard_p95_seconds": is.P95.Seconds(),
+		"ripple_sync_spare_total": 0, "ripple_sync_shard_ledgers": float64(is.Size), "ripple_sync_shard_p95_seconds": is.P95.Seconds(),
 	} {
 		if reported, ok := got[name]; !ok || reported != want {
 			t.Errorf("%s is %v, want %v", name, reported, want)

@@ -56,15 +56,15 @@ func (s *syncer) declare(f *pflag.FlagSet) {
 }
 
 func (s *syncer) run(ctx context.Context, env *daemon.Env, _ []string) (err error) {
-	st, err := openStore(env)
+	h, err := openHome(env)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	if err := s.complete(s.flags.Changed, st.Progress()); err != nil {
+	defer func() { err = errors.Join(err, h.store.Close()) }()
+	if err := s.complete(s.flags.Changed, h.store.Progress()); err != nil {
 		return daemon.Usage(err)
 	}
-	p, err := s.open(ctx, env, st)
+	p, err := s.open(ctx, h)
 	if err != nil {
 		return err
 	}
@@ -78,10 +78,10 @@ func (s *syncer) run(ctx context.Context, env *daemon.Env, _ []string) (err erro
 		err = p.fill(ctx, s.span(), p.trustAnchor)
 	}
 	if err == nil {
-		err = indexAccounts(ctx, env, st)
+		err = indexAccounts(ctx, env, h.store)
 	}
 	err = s.printSummary(env.Stdout, p, time.Since(begin), errors.Join(err, p.close()))
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) && st.Progress().Range() == s.span() {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) && h.store.Progress().Range() == s.span() {
 		return fmt.Errorf("sync was stopped before it was done; ledgersync sync --data %s continues it", env.Data)
 	}
 	return err
@@ -209,15 +209,12 @@ func (p *pipeline) gap(ctx context.Context, c backfill.Config, gap history.Range
 		}
 		c.Below = backfill.Trusted{Index: below, Hash: hash}
 	}
-	w, err := writer.New(p.set.Commit, p.store, p.writing)
-	if err != nil {
+	if err := p.store.Unmark(gap); err != nil {
 		return err
 	}
-	if err := p.store.Unmark(gap); err != nil {
-		return errors.Join(err, w.Close())
-	}
+	w := writer.New(p.store, p.writing)
 	c.Sink = w
-	err = backfill.Run(ctx, c, gap)
+	err := backfill.Run(ctx, c, gap)
 	if e := w.Close(); !errors.Is(err, e) { // the pipeline returns the writer's error too
 		err = errors.Join(err, e)
 	}

@@ -23,7 +23,6 @@
 package backfill
 
 import (
-	"cmp"
 	"context"
 	"runtime"
 	"time"
@@ -36,7 +35,8 @@ import (
 	"dyno/services/ledger/xrpl"
 )
 
-// Config says what to download and how. Its zero values are the documented defaults.
+// Config says what to download and how. The tagged fields are settings: assembly.Defaults has their
+// defaults.
 type Config struct {
 	Servers *serverpool.Pool
 	Sink    Sink
@@ -50,24 +50,22 @@ type Config struct {
 	// ledger must name it as its parent (L2 and above). Index 0 means none.
 	Below Trusted
 
-	Fetches     int // concurrent requests; 0: 1
-	Verifiers   int // goroutines that verify; 0: one per processor
-	VerifyBatch int // answers that a verifier takes at a time; 0: 64
-	// Ledgers in progress below the last linked one; 0: 1,024 (about 100 MB of modern ones).
-	Window int
+	Fetches   int `set:"fetches" default:"1" min:"1" max:"4096" tune:"true" doc:"concurrent requests, to all servers together"`
+	Verifiers int `set:"verifiers" default:"0" min:"0" max:"1024" tune:"true" doc:"goroutines that prove answers; 0: one for each processor"`
+	// Window is the ledgers in progress below the last linked one: about 100 MB of modern ones.
+	Window int `set:"window" default:"1024" min:"1" max:"1048576" tune:"true" doc:"ledgers that are fetched and not yet stored"`
 	// WindowBytes is the memory of answers that the Sink has not released yet, in bytes, above
-	// which no more ledgers are requested. 0: 512 MiB.
-	WindowBytes int64
-	Timeout     time.Duration // time limit of a shard; 0: 8 s
+	// which no more ledgers are requested.
+	WindowBytes int64         `set:"window_bytes" default:"512MiB" min:"1MiB" max:"1TiB" tune:"true" doc:"bytes of answers that are not yet stored"`
+	Timeout     time.Duration `set:"timeout" default:"8s" min:"10ms" max:"10m" doc:"time limit of a shard; another server is asked for the rest of it"`
 	// Attempts is the number of wrong answers or refusals, from all servers together, after which a
-	// ledger is reported missing. 0: 12.
-	Attempts int
-	// StallTimeout ends the run when no server has sent a right answer for this long. 0: 30 s.
-	StallTimeout time.Duration
+	// ledger is reported missing.
+	Attempts int `set:"attempts" default:"12" min:"1" max:"1000" doc:"attempts at a ledger, over all servers, before it is given up"`
+	// StallTimeout ends the run when no server has sent a right answer for this long.
+	StallTimeout time.Duration `set:"patience" default:"30s" min:"1s" max:"24h" doc:"time without a right answer from any server before a sync ends"`
 
-	Tree       string          // method of hashing transaction trees: sorted, nodes; "": sorted
 	Signatures signing.Checker // for L4
-	Sample     int             // L4 checks the signatures of every Sample-th ledger; 0: of each
+	Sample     int             `set:"signature_sample" default:"1" min:"1" max:"1048576" doc:"L4 checks the signatures of one ledger in this number; 1: of each"`
 
 	Shards planner.Config
 
@@ -112,13 +110,9 @@ type Inbox interface {
 	Drop(id uint64)
 }
 
-func (c Config) withDefaults() Config {
-	c.Fetches = max(c.Fetches, 1)
+// ready is a Config whose verifiers are counted, and that has counters.
+func (c Config) ready() Config {
 	c.Verifiers = c.Provers()
-	c.VerifyBatch = cmp.Or(c.VerifyBatch, 64)
-	c.Window, c.WindowBytes = cmp.Or(c.Window, 1024), cmp.Or(c.WindowBytes, 512<<20)
-	c.Timeout, c.StallTimeout = cmp.Or(c.Timeout, 8*time.Second), cmp.Or(c.StallTimeout, 30*time.Second)
-	c.Attempts = cmp.Or(c.Attempts, 12)
 	if c.Watch == nil {
 		c.Watch = NewWatch()
 	}

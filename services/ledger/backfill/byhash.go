@@ -24,12 +24,9 @@ func (r *run) notFound(index uint32) bool {
 // askByHash requests the next ledger to be linked by the hash that the ledger above it names, and
 // passes a right answer on. The error is ctx's.
 func (r *run) askByHash(ctx context.Context, index uint32, hash xrpl.Hash) error {
-	tree, err := newTree(r.Tree)
-	if err != nil {
-		return err
-	}
+	verifier := xrpl.NewVerifier()
 	right := func(it *item) error {
-		if err := r.prove(it, tree); err != nil {
+		if err := r.prove(it, verifier); err != nil {
 			return err
 		}
 		return other(it.hash, hash)

@@ -3,6 +3,7 @@ package backfill
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -160,17 +161,14 @@ func TestStoreReleasesOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := pool(t, w.server(t, sim.Config{}))
-	for commit := range writer.Writers {
+	for _, batch := range []int{1, 4} {
 		for _, how := range []string{"to the end", "cancelled", "store closed"} {
-			t.Run(commit+" "+how, func(t *testing.T) {
+			t.Run(fmt.Sprint(batch, " ", how), func(t *testing.T) {
 				s, err := store.Open(t.TempDir(), store.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				writer, err := writer.New(commit, s, writer.Options{Writers: 2, Queue: 2, Batch: 4})
-				if err != nil {
-					t.Fatal(err)
-				}
+				writer := writer.New(s, writer.Options{Batch: batch})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				sink := &counted{Writer: writer}

@@ -16,6 +16,9 @@ import (
 // all are cooling down, or none has it yet.
 const retryPause = 500 * time.Millisecond
 
+// lookEvery is how often drive looks whether servers still answer, when nothing else happens.
+const lookEvery = time.Second
+
 // drive runs a fetcher for each shard that the planner hands out, until all ledgers are linked, and
 // waits for the fetchers.
 func (r *run) drive(ctx context.Context) error {
@@ -27,7 +30,7 @@ func (r *run) drive(ctx context.Context) error {
 		r.mu.Lock()
 		now := time.Now()
 		s, ok := r.next(now)
-		wait, done := r.planner.Wait(now), r.planner.Done()
+		done := r.planner.Done()
 		asking := (ok || stall.fetches.Load() > 0) && r.lastErr != nil && !r.Servers.RetryAfterPending()
 		if stall.pass(now, r.lastGood, asking) > r.StallTimeout {
 			r.fatalErr = fmt.Errorf("%w for %v: %w", ErrStalled, r.StallTimeout, r.lastErr)
@@ -51,7 +54,7 @@ func (r *run) drive(ctx context.Context) error {
 			}
 			continue
 		}
-		timer := time.NewTimer(wait)
+		timer := time.NewTimer(lookEvery)
 		select {
 		case <-r.wake:
 		case <-timer.C:
@@ -111,7 +114,7 @@ func (r *run) get(ctx context.Context, it *item) error {
 	if server, id, ok := inbox.Take(it.index, &a.Ledger); ok {
 		it.from, it.kept, it.asked = r.Servers.Earlier(server), id, time.Now()
 		r.mu.Lock()
-		r.planner.Asking(it.shard, it.index, it.from, it.asked)
+		r.planner.Asking(it.shard, it.asked)
 		r.mu.Unlock()
 		return ctx.Err()
 	}
@@ -130,7 +133,7 @@ func (r *run) ask(ctx context.Context, it *item) error {
 	}
 	it.from, it.asked, it.answer.Bytes = m, time.Now(), 0
 	r.mu.Lock()
-	r.planner.Asking(it.shard, it.index, m, it.asked)
+	r.planner.Asking(it.shard, it.asked)
 	r.mu.Unlock()
 	if err := r.request(ctx, m, it); err != nil {
 		took := time.Since(it.asked)
@@ -172,17 +175,11 @@ func (r *run) call(ctx context.Context, m *serverpool.Member, it *item) error {
 	return m.Server().Header(ctx, it.index, it.answer)
 }
 
-// errNoOtherServer ends a hedge when no server other than the current one has the ledger.
-var errNoOtherServer = errors.New("no other server has the ledger")
-
 // acquire waits for a server. A server that failed this ledger before is asked again only when no
-// other server has the ledger, and never by a hedge.
+// other server has the ledger.
 func (r *run) acquire(ctx context.Context, it *item) (*serverpool.Member, error) {
 	excluded := r.excluded(it)
 	m, err := r.Servers.Acquire(ctx, it.index, excluded...)
-	if it.shard.Hedge && errors.Is(err, serverpool.ErrNoServer) {
-		return nil, errNoOtherServer
-	}
 	if len(excluded) > 0 && errors.Is(err, serverpool.ErrNoServer) {
 		m, err = r.Servers.Acquire(ctx, it.index)
 	}
@@ -217,7 +214,8 @@ func (r *run) excluded(it *item) []*serverpool.Member {
 	return excluded
 }
 
-// wanted says whether a shard's ledger still needs fetching: a hedge may have brought it.
+// wanted says whether a shard's ledger still needs fetching: it may have been brought by its
+// hash, or given up.
 func (r *run) wanted(s planner.Shard, index uint32) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

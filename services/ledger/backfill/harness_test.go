@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"dyno/parts/assembly"
 	"dyno/services/ledger/rippled"
 	"dyno/services/ledger/serverpool"
 	"dyno/services/ledger/sim"
@@ -228,5 +229,7 @@ func blames(p *serverpool.Pool) map[string]int {
 
 // config is a backfill of the chain, proved from its top.
 func (w *world) config(p *serverpool.Pool, s Sink) Config {
-	return Config{Servers: p, Sink: s, Level: trust.L2, Trusted: w.trusted(last), Fetches: 4, Verifiers: 2}
+	c := assembly.Defaults[Config]()
+	c.Servers, c.Sink, c.Level, c.Trusted, c.Fetches, c.Verifiers = p, s, trust.L2, w.trusted(last), 4, 2
+	return c
 }

@@ -67,7 +67,7 @@ type tries struct {
 // The error is a *Mismatch when the range does not continue Config.Below. In both cases the Sink
 // may already have the ledgers above.
 func Run(ctx context.Context, c Config, gap history.Range) error {
-	c = c.withDefaults()
+	c = c.ready()
 	if gap.Len() == 0 {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (c Config) run(ctx context.Context, gap history.Range, expect xrpl.Hash) er
 	r := &run{Config: c, gap: gap, nextIndex: gap.To, wake: make(chan struct{}, 1), linked: make(chan struct{}, 1),
 		verified: map[uint32]*item{}, failures: map[uint32]*tries{}, lastGood: time.Now()}
 	r.answers.New = func() any { return new(response.Answer) }
-	// At most two answers for a ledger are in progress: its own and a hedge's.
+	// An answer for each ledger of the window, and those that come after theirs was given up.
 	r.queue = make(chan *item, 2*c.Window)
 	r.planner = planner.New(c.shards(gap))
 
@@ -106,9 +106,6 @@ func (c Config) shards(gap history.Range) planner.Config {
 	shards.Gap, shards.Window, shards.Timeout, shards.Fetches = gap, c.Window, c.Timeout, c.Fetches
 	if each := gap.Len() / (2 * c.Fetches); shards.Size > each { // all fetchers share a short gap, too
 		shards.Size = max(1, each)
-	}
-	if len(c.Servers.Report()) < 2 {
-		shards.Hedge = false // a hedge needs another server: a slow one asked twice gets slower
 	}
 	return shards
 }

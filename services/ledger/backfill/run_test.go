@@ -18,10 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-var (
-	trees  = []string{"nodes", "sorted"}
-	levels = []trust.Level{trust.L0, trust.L1, trust.L2, trust.L4}
-)
+var levels = []trust.Level{trust.L0, trust.L1, trust.L2, trust.L4}
 
 func TestEveryNameFillsARange(t *testing.T) {
 	t.Parallel()
@@ -32,20 +29,16 @@ func TestEveryNameFillsARange(t *testing.T) {
 		do   func(*Config)
 	}
 	changes := []change{
-		{"defaults", func(c *Config) { c.Fetches, c.Verifiers = 0, 0 }},
+		{"defaults", func(c *Config) { c.Fetches, c.Verifiers = 1, 0 }},
 		{"window 1", func(c *Config) { c.Window, c.Fetches = 1, 1 }},
 		{"more fetches than the window has room", func(c *Config) { c.Window, c.Fetches = 2, 9 }},
 		{"a window of 1 and many fetches", func(c *Config) { c.Window, c.Fetches, c.Verifiers = 1, 9, 5 }},
-		{"one at a time", func(c *Config) { c.Fetches, c.Verifiers, c.VerifyBatch = 1, 1, 1 }},
+		{"one at a time", func(c *Config) { c.Fetches, c.Verifiers = 1, 1 }},
 		{"shards of 1", func(c *Config) { c.Shards.Size = 1 }},
 		{"one shard", func(c *Config) { c.Shards.Size, c.Fetches = 2*ledgers, 1 }},
 		{"adaptive shards", func(c *Config) { c.Shards.Adaptive = true }},
-		{"hedges", func(c *Config) { c.Shards.Hedge = true }},
 		{"no watch", func(c *Config) { c.Watch = nil }},
 		{"a sample of signatures", func(c *Config) { c.Level, c.Sample = trust.L4, 5 }},
-	}
-	for _, name := range trees {
-		changes = append(changes, change{"tree " + name, func(c *Config) { c.Tree = name }})
 	}
 	for _, level := range levels {
 		changes = append(changes, change{fmt.Sprintf("level %v", level), func(c *Config) { c.Level = level }},
@@ -88,10 +81,7 @@ func TestAnyAssemblyGivesTheSame(t *testing.T) {
 		c.Fetches = rapid.IntRange(1, 12).Draw(rt, "fetches")
 		c.Window = rapid.IntRange(1, 30).Draw(rt, "window")
 		c.Verifiers = rapid.IntRange(1, 4).Draw(rt, "verifiers")
-		c.VerifyBatch = rapid.IntRange(1, 5).Draw(rt, "verify_batch")
-		c.Tree = rapid.SampledFrom(trees).Draw(rt, "tree")
-		c.Shards = planner.Config{Adaptive: rapid.Bool().Draw(rt, "adaptive"), Hedge: rapid.Bool().Draw(rt, "hedge"),
-			Size: rapid.IntRange(1, 20).Draw(rt, "size")}
+		c.Shards = planner.Config{Adaptive: rapid.Bool().Draw(rt, "adaptive"), Size: rapid.IntRange(1, 20).Draw(rt, "size")}
 		if err := Run(t.Context(), c, gap); err != nil {
 			rt.Fatal(err)
 		}
@@ -104,20 +94,17 @@ func TestAnyAssemblyGivesTheSame(t *testing.T) {
 	}
 }
 
-func TestNamesThatAreNone(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	p := pool(t, w.server(t, sim.Config{}))
-	for says, change := range map[string]func(*Config){
-		`unknown tree "oak"`: func(c *Config) { c.Tree = "oak" },
-	} {
-		var k keeper
-		c := w.config(p, &k)
-		change(&c)
-		if err := Run(t.Context(), c, all); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want %s", err, says)
+// A verifier takes all that waits, as far as its batch has room.
+func TestReceive(t *testing.T) {
+	r := &run{queue: make(chan *item, 5)}
+	for range 5 {
+		r.queue <- &item{}
+	}
+	close(r.queue)
+	for _, want := range []int{2, 2, 1, 0} {
+		if n := r.receive(make([]*item, 2)); n != want {
+			t.Errorf("%d answers, want %d", n, want)
 		}
-		k.holds(t, w)
 	}
 }
 

@@ -190,7 +190,7 @@ func TestNoBytesOfNoAnswer(t *testing.T) {
 	w := newWorld(t)
 	p := pool(t, w.server(t, sim.Config{Faults: fault.Rates{fault.Cut: 1}}))
 	before := p.Report()[0].Bytes
-	c := w.config(p, nil).withDefaults()
+	c := w.config(p, nil).ready()
 	r := &run{Config: c, planner: planner.New(c.shards(all))}
 	s, _ := r.planner.Next(time.Now())
 	it := &item{index: last, shard: s, answer: &response.Answer{Bytes: 1 << 20}}

@@ -6,23 +6,21 @@ import (
 	"fmt"
 	"time"
 
-	"dyno/parts/refusal"
 	"dyno/services/ledger/signing"
 	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
-	"dyno/services/ledger/xrpl/nodetree"
 )
 
 // ErrFork marks a ledger that is consistent in itself, and not the parent of the one above it.
 var ErrFork = errors.New("not the parent that the ledger above it names")
 
+// verifyBatch is how many answers a verifier takes at a time.
+const verifyBatch = 64
+
 // verify proves each answer of the queue without other ledgers, until the queue is closed.
 func (r *run) verify(ctx context.Context) error {
-	tree, err := newTree(r.Tree)
-	if err != nil {
-		return err
-	}
-	batch := make([]*item, r.VerifyBatch)
+	verifier := xrpl.NewVerifier()
+	batch := make([]*item, verifyBatch)
 	for {
 		n := r.receive(batch)
 		if n == 0 {
@@ -33,7 +31,7 @@ func (r *run) verify(ctx context.Context) error {
 			if ctx.Err() != nil {
 				continue // empty the queue, so that no fetcher blocks on it
 			}
-			if err := r.prove(it, tree); err != nil {
+			if err := r.prove(it, verifier); err != nil {
 				r.wrong(it, err)
 				continue
 			}
@@ -64,12 +62,12 @@ func (r *run) receive(batch []*item) (n int) {
 
 // prove checks an answer as far as that needs no other ledger. An answer that fails verification at
 // L4 counts as wrong only if it is not the ledger that the one above names.
-func (r *run) prove(it *item, tree tree) (err error) {
+func (r *run) prove(it *item, verifier *xrpl.Verifier) (err error) {
 	l := &it.answer.Ledger
 	if r.Level == trust.L0 || r.headers {
 		it.header, err = xrpl.ParseHeader(l.Header)
 	} else {
-		it.header, err = tree.Ledger(l)
+		it.header, err = verifier.Ledger(l)
 	}
 	if err != nil {
 		return err
@@ -107,8 +105,8 @@ func (r *run) recordFault(it *item, err error) {
 	}
 }
 
-// refetch schedules a fetch of the ledger from another server, unless the other of two concurrent
-// requests has already brought a right answer.
+// refetch schedules a fetch of the ledger from another server, unless a request by its hash has
+// already brought a right answer.
 func (r *run) refetch(it *item, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +118,7 @@ func (r *run) refetch(it *item, err error) {
 	}
 	t := r.tried(it.index, fmt.Errorf("%s: %w", it.from.Name(), err))
 	t.wrong = append(t.wrong, it.from)
-	if r.verified[it.index] == nil && !r.planner.Idle(it.index) {
+	if r.verified[it.index] == nil {
 		r.planner.Rejected(it.index, it.from, time.Now())
 		r.Watch.Refetched.Add(1)
 	}
@@ -155,7 +153,7 @@ func (r *run) arrive(it *item) {
 	it.from.Proved()
 	r.mu.Lock()
 	r.lastGood, r.lastErr = it.proved, nil
-	first := r.planner.Arrived(it.shard, it.index, it.proved)
+	first := r.planner.Arrived(it.index, it.proved)
 	if first {
 		r.verified[it.index] = it
 	}
@@ -165,21 +163,4 @@ func (r *run) arrive(it *item) {
 	}
 	signal(r.wake)
 	signal(r.linked)
-}
-
-var _ tree = (*xrpl.Verifier)(nil)
-
-// tree proves that an answer is one consistent ledger (L1).
-type tree interface {
-	Ledger(*xrpl.Ledger) (xrpl.Header, error)
-}
-
-func newTree(name string) (tree, error) {
-	switch name {
-	case "", "sorted":
-		return xrpl.NewVerifier(), nil
-	case "nodes":
-		return nodetree.Verifier{}, nil
-	}
-	return nil, refusal.Unknown("tree", name, "nodes", "sorted")
 }

@@ -17,7 +17,7 @@ type Watch struct {
 	Transactions atomic.Uint64 // transactions of the linked ledgers
 	Signatures   atomic.Uint64 // signatures checked
 	// Refetched is the number of ledgers requested again because the answer was wrong or did not
-	// come. Hedges do not count.
+	// come.
 	Refetched atomic.Uint64
 	Wrong     atomic.Uint64 // answers proved wrong
 	Marked    atomic.Uint64 // ledgers linked that fail verification at L4

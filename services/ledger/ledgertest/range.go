@@ -57,7 +57,7 @@ func joinsNeighbours(c *client) {
 		c.holds(step.want...)
 	}
 	asked := r.Traffic()
-	// Of a slow one a hedge may have been fetched, too.
+	// On a busy machine one may have been late, and asked for again.
 	c.expect(len(asked.Answered) == ledgers && asked.Again() <= ledgers/10, "%d ledgers were fetched, %d again", len(asked.Answered), asked.Again())
 }
 

@@ -7,26 +7,18 @@ import (
 	"dyno/services/ledger/xrpl/history"
 )
 
-// Asking says that a fetcher is about to ask a server for a ledger of a shard; the shard's ledgers
-// above it are answered. The first call starts the clock of the shard: before, it waited for its
-// turn, and is not hedged. A hedge asks another server, and only for the rest.
-func (p *Planner) Asking(s Shard, index uint32, by any, now time.Time) {
-	f := p.flights[s.ID]
-	if f == nil {
-		return
-	}
-	first := f.asking == nil
-	f.asking, f.at = by, min(f.at, index)
-	if first {
-		f.begun = now
-		p.watch(f)
+// Asking says that a fetcher is about to ask a server for a ledger of a shard. The first call
+// starts the clock of the shard: before, it waited for its turn.
+func (p *Planner) Asking(s Shard, now time.Time) {
+	if f := p.flights[s.ID]; f != nil && !f.asked {
+		f.asked, f.begun = true, now
 	}
 }
 
 // Wants says whether a ledger of a shard in flight still needs fetching.
 func (p *Planner) Wants(s Shard, index uint32) bool {
 	l, f := p.ledgers[index], p.flights[s.ID]
-	return l != nil && f != nil && f.has(l)
+	return l != nil && f != nil && l.holder == f
 }
 
 // Idle says whether a needed ledger is in no flight: Next hands it out before those below.
@@ -35,47 +27,40 @@ func (p *Planner) Idle(index uint32) bool {
 	return uint64(index) < p.linked && (l == nil || l.loose)
 }
 
-// Arrived says that a shard brought a ledger. It returns false if the ledger had arrived already,
-// or is no longer wanted.
-func (p *Planner) Arrived(s Shard, index uint32, now time.Time) bool {
+// Arrived says that a ledger was brought, by a shard or in another way. It returns false if the
+// ledger had arrived already, or is no longer wanted.
+func (p *Planner) Arrived(index uint32, now time.Time) bool {
 	l := p.ledgers[index]
 	if l == nil || l.arrived {
 		p.stats.Spare++
 		return false
 	}
 	l.arrived, l.loose = true, false
-	for _, f := range l.holder {
-		if f == nil {
-			continue
-		}
-		p.release(l, f)
-		if f.left == 0 && !f.failed {
-			p.took(f, now)
-		}
+	if f := p.release(l); f != nil && f.left == 0 && !f.failed {
+		p.took(f, now)
 	}
 	return true
 }
 
 // Failed says that a shard ended before it brought the ledgers from index down; by is the server
-// that failed it, nil if that is not known. Ledgers that are in no other flight are fetched again,
-// in halves.
+// that failed it, nil if that is not known. They are fetched again, in halves.
 func (p *Planner) Failed(s Shard, index uint32, by any, now time.Time) {
 	f := p.flights[s.ID]
 	if f == nil {
 		return
 	}
-	f.failed, f.at = true, min(f.at, index)
-	if now.Sub(f.begun) >= p.c.Target {
+	f.failed = true
+	if now.Sub(f.begun) >= p.c.target() {
 		p.sizer.halve(p.c.Adaptive)
 	}
 	rest := history.Range{From: s.From, To: min(index, s.To)}
 	for i := uint64(rest.From); i <= uint64(rest.To); i++ {
-		if l := p.ledgers[uint32(i)]; l != nil && f.has(l) {
-			p.release(l, f)
-			l.loose = l.holder == [2]*flight{}
+		if l := p.ledgers[uint32(i)]; l != nil && l.holder == f {
+			p.release(l)
+			l.loose = true
 		}
 	}
-	rest = p.span(rest, isLoose)
+	rest = p.loose(rest)
 	if rest.Len() > 1 {
 		p.stats.Splits++
 		middle := rest.From + uint32(rest.Len()/2)
@@ -92,11 +77,7 @@ func (p *Planner) Rejected(index uint32, by any, now time.Time) {
 	if l == nil {
 		return
 	}
-	for _, f := range l.holder {
-		if f != nil {
-			p.release(l, f)
-		}
-	}
+	p.release(l)
 	l.arrived = false
 	if l.loose {
 		return // pending already
@@ -128,11 +109,7 @@ func (p *Planner) Advance(index uint32) {
 			p.next = min(p.next, at-1) // it was not cut yet
 			continue
 		}
-		for _, f := range l.holder {
-			if f != nil {
-				p.release(l, f)
-			}
-		}
+		p.release(l)
 		delete(p.ledgers, at)
 	}
 }

@@ -1,75 +1,63 @@
 // Package planner plans the download of a range of ledgers, the gap: which are requested next, and
-// in what portions. It cuts the gap into shards from its top down, halves a shard that failed,
-// adapts the size to how long recent shards took, and hands slow shards out a second time (hedged
-// requests).
+// in what portions. It cuts the gap into shards from its top down, halves a shard that failed, and
+// adapts the size to how long recent shards took.
 //
 // It is pure: it does no I/O, starts no goroutines, and receives the time as an argument. Its owner
 // guards it with a mutex. It is not for choosing servers (services/ledger/serverpool does that); it
 // only says which server to avoid.
 //
 // A ledger's states are, in this order: uncut; loose (needs fetching, in no shard); in flight (in
-// one shard, or in two when hedged); arrived (Arrived); linked (Advance). Failed and Rejected make
-// it loose again. Ledgers that are cut and not linked are within Config.Window, which bounds the
-// caller's memory.
+// one shard); arrived (Arrived); linked (Advance). Failed and Rejected make it loose again. Ledgers
+// that are cut and not linked are within Config.Window, which bounds the caller's memory.
 package planner
 
 import (
-	"cmp"
 	"time"
 
 	"dyno/services/ledger/xrpl/history"
 )
 
-// Config says how a gap is cut. Its zero values are the documented defaults.
+// Config says how a gap is cut.
 type Config struct {
-	Size     int           // ledgers of the first shard, and of each unless Adaptive; 0: 16
-	Adaptive bool          // size shards so that the P95 of their durations is Target
-	Target   time.Duration // wanted P95 of a shard's duration (Adaptive); 0: a quarter of Timeout
-	Hedge    bool          // hedge a shard that takes longer than the P95 of shards of its size
-	Fetches  int           // concurrent shards: the window keeps room for two each (Adaptive); 0: 8
+	Size     int  `set:"shard_size" default:"16" min:"1" max:"4096" tune:"true" doc:"ledgers of a shard (sizing=adaptive: of the first shard)"`
+	Adaptive bool // size shards so that the P95 of their durations is a quarter of Timeout
+	Fetches  int  // concurrent shards: the window keeps room for two each (Adaptive)
 
 	Gap     history.Range
-	Window  int           // ledgers in progress below the last linked one; 0: 1,024
-	Timeout time.Duration // time limit of a shard; 0: 8 s
+	Window  int           // ledgers in progress below the last linked one
+	Timeout time.Duration // time limit of a shard
 }
 
-func (c Config) withDefaults() Config {
-	c.Size, c.Fetches, c.Window = cmp.Or(c.Size, 16), cmp.Or(c.Fetches, 8), cmp.Or(c.Window, 1024)
-	c.Timeout = cmp.Or(c.Timeout, 8*time.Second)
-	c.Target = cmp.Or(c.Target, c.Timeout/4)
-	return c
-}
+// target is the wanted P95 of a shard's duration.
+func (c Config) target() time.Duration { return c.Timeout / 4 }
 
 // Shard is a range of ledgers to fetch, from To down to From. The caller must ask Wants for each,
-// because another shard may have brought it.
+// because it may have arrived in another way.
 type Shard struct {
 	history.Range
-	ID    uint64
-	Hedge bool
-	// Not is a server to avoid unless no other has the ledgers: it failed them before, or is being
-	// asked for them now. Nil: none.
+	ID uint64
+	// Not is a server to avoid unless no other has the ledgers: it failed them before. Nil: none.
 	Not     any
 	Timeout time.Duration // after it the caller must give the shard up, with Failed
 }
 
 // Planner plans a gap. New makes it.
 type Planner struct {
-	c         Config
-	next      uint32             // the next ledger to cut; below the gap: all are cut
-	linked    uint64             // the lowest linked ledger; Gap.To+1: none
-	ledgers   map[uint32]*ledger // cut and not linked: at most Window
-	flights   map[uint64]*flight // shards handed out that still have ledgers in flight
-	pending   []Shard            // ranges with loose ledgers, highest last
-	ids       uint64
-	sizer     sizer
-	nextHedge time.Time // no flight becomes late before; zero: not known
-	stats     Stats
+	c       Config
+	next    uint32             // the next ledger to cut; below the gap: all are cut
+	linked  uint64             // the lowest linked ledger; Gap.To+1: none
+	ledgers map[uint32]*ledger // cut and not linked: at most Window
+	flights map[uint64]*flight // shards handed out that still have ledgers in flight
+	pending []Shard            // ranges with loose ledgers, highest last
+	ids     uint64
+	sizer   sizer
+	stats   Stats
 }
 
 type ledger struct {
-	arrived bool       // Arrived was called for it
-	loose   bool       // in no flight, and within a pending range
-	holder  [2]*flight // flights that should bring it
+	arrived bool    // Arrived was called for it
+	loose   bool    // in no flight, and within a pending range
+	holder  *flight // the flight that should bring it; nil: none
 }
 
 type flight struct {
@@ -77,15 +65,12 @@ type flight struct {
 	ledgers int       // its ledgers when handed out
 	left    int       // ledgers still in flight
 	begun   time.Time // when it was handed out, or first asked a server
-	asking  any       // the server being asked; nil: none yet
-	at      uint32    // the ledger being asked for: those above are answered, and being verified
-	hedged  bool
-	failed  bool // it brings no ledger below at any more
+	asked   bool      // it has asked a server
+	failed  bool      // Failed was called for it: what is left is answered, and being verified
 }
 
 // New makes the planner of a gap.
 func New(c Config) *Planner {
-	c = c.withDefaults()
 	p := &Planner{c: c, next: c.Gap.To, linked: uint64(c.Gap.To) + 1, ledgers: map[uint32]*ledger{}, flights: map[uint64]*flight{}}
 	p.sizer.size = min(c.Size, p.largest())
 	if c.Gap.Len() == 0 {
@@ -104,15 +89,11 @@ func (p *Planner) largest() int {
 }
 
 // Next returns the shard to fetch now, the one nearest to the top first. False means that there is
-// none until an event (Arrived, Failed, Rejected, Advance), or until Wait has passed.
+// none until an event (Arrived, Failed, Rejected, Advance).
 func (p *Planner) Next(now time.Time) (Shard, bool) {
-	slow := p.slow(now)
-	if s, ok := p.retry(slow); ok {
+	if s, ok := p.retry(); ok {
 		p.stats.Retries++
-		return p.hand(s, now, isLoose), true
-	}
-	if slow != nil {
-		return p.hedge(slow, now), true
+		return p.hand(s, now), true
 	}
 	r, ok := p.cut()
 	if !ok {
@@ -121,7 +102,7 @@ func (p *Planner) Next(now time.Time) (Shard, bool) {
 	for i := uint64(r.From); i <= uint64(r.To); i++ {
 		p.ledgers[uint32(i)] = &ledger{loose: true}
 	}
-	return p.hand(Shard{Range: r}, now, isLoose), true
+	return p.hand(Shard{Range: r}, now), true
 }
 
 // cut takes the next range off the gap, if the window has room for a whole shard. It does not cut
@@ -145,27 +126,22 @@ func (p *Planner) cut() (history.Range, bool) {
 	return r, true
 }
 
-// retry takes the highest pending range that still has loose ledgers, unless a slow flight's
-// ledgers are higher.
-func (p *Planner) retry(slow *flight) (Shard, bool) {
+// retry takes the highest pending range that still has loose ledgers.
+func (p *Planner) retry() (Shard, bool) {
 	for n := len(p.pending); n > 0; n = len(p.pending) {
 		s := p.pending[n-1]
-		span := p.span(s.Range, isLoose)
-		if span.Len() > 0 && slow != nil && p.unanswered(slow).To > span.To {
-			return Shard{}, false
-		}
 		p.pending = p.pending[:n-1]
-		if s.Range = span; span.Len() > 0 {
+		if s.Range = p.loose(s.Range); s.Len() > 0 {
 			return s, true
 		}
 	}
 	return Shard{}, false
 }
 
-// span is the range from the lowest to the highest ledger in r for which of is true.
-func (p *Planner) span(r history.Range, of func(*ledger) bool) (span history.Range) {
+// loose is the range from the lowest to the highest loose ledger in r.
+func (p *Planner) loose(r history.Range) (span history.Range) {
 	for i := uint64(r.From); i <= uint64(r.To); i++ {
-		if l := p.ledgers[uint32(i)]; l != nil && of(l) {
+		if l := p.ledgers[uint32(i)]; l != nil && l.loose {
 			if span.From == 0 {
 				span.From = uint32(i)
 			}
@@ -175,16 +151,14 @@ func (p *Planner) span(r history.Range, of func(*ledger) bool) (span history.Ran
 	return span
 }
 
-func isLoose(l *ledger) bool { return l.loose }
-
-// hand makes a flight of the ledgers of a range for which of is true.
-func (p *Planner) hand(s Shard, now time.Time, of func(*ledger) bool) Shard {
+// hand makes a flight of the loose ledgers of a range.
+func (p *Planner) hand(s Shard, now time.Time) Shard {
 	p.ids++
 	s.ID, s.Timeout = p.ids, p.c.Timeout
-	f := &flight{Shard: s, begun: now, at: s.To}
+	f := &flight{Shard: s, begun: now}
 	for i := uint64(s.From); i <= uint64(s.To); i++ {
-		if l := p.ledgers[uint32(i)]; l != nil && of(l) {
-			l.hold(f)
+		if l := p.ledgers[uint32(i)]; l != nil && l.loose {
+			l.loose, l.holder = false, f
 			f.left++
 		}
 	}
@@ -194,24 +168,15 @@ func (p *Planner) hand(s Shard, now time.Time, of func(*ledger) bool) Shard {
 	return s
 }
 
-func (l *ledger) hold(f *flight) {
-	l.loose = false
-	if l.holder[0] == nil {
-		l.holder[0] = f
-	} else {
-		l.holder[1] = f
+// release takes a ledger out of its flight, and returns that; nil: it was in none.
+func (p *Planner) release(l *ledger) *flight {
+	f := l.holder
+	if f == nil {
+		return nil
 	}
-}
-
-func (f *flight) has(l *ledger) bool { return l.holder[0] == f || l.holder[1] == f }
-
-func (p *Planner) release(l *ledger, f *flight) {
-	for i, h := range l.holder {
-		if h == f {
-			l.holder[i] = nil
-		}
-	}
+	l.holder = nil
 	if f.left--; f.left == 0 {
 		delete(p.flights, f.ID)
 	}
+	return f
 }

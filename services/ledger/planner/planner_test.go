@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -14,14 +15,18 @@ var begin = time.Unix(1_700_000_000, 0)
 
 func gap(from, to uint32) history.Range { return history.Range{From: from, To: to} }
 
+// made is a planner with what a test leaves to chance.
+func made(c Config) *Planner {
+	c.Size, c.Fetches, c.Window = cmp.Or(c.Size, 16), cmp.Or(c.Fetches, 8), cmp.Or(c.Window, 1024)
+	c.Timeout = cmp.Or(c.Timeout, 8*time.Second)
+	return New(c)
+}
+
 // take calls Next until it returns false, and returns the shards as text.
 func take(p *Planner, now time.Time) string {
 	var out []string
 	for s, ok := p.Next(now); ok; s, ok = p.Next(now) {
 		text := s.Range.String()
-		if s.Hedge {
-			text += " hedge"
-		}
 		if s.Not != nil {
 			text += fmt.Sprint(" not ", s.Not)
 		}
@@ -55,7 +60,7 @@ func TestCutsFromTheTopWithinTheWindow(t *testing.T) {
 		{"the last ledger there can be", Config{Gap: gap(math.MaxUint32-2, math.MaxUint32), Size: 2}, "4294967294-4294967295, 4294967293"},
 		{"adaptive ones leave room for all", Config{Gap: gap(1, 100), Size: 40, Window: 40, Fetches: 4, Adaptive: true}, "96-100, 91-95, 86-90, 81-85, 76-80, 71-75, 66-70, 61-65"},
 	} {
-		if got := take(New(c.c), begin); got != c.want {
+		if got := take(made(c.c), begin); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
@@ -63,7 +68,7 @@ func TestCutsFromTheTopWithinTheWindow(t *testing.T) {
 
 // The window moves ledger by ledger; shards do not shrink for that.
 func TestWindowMoves(t *testing.T) {
-	p := New(Config{Gap: gap(1, 100), Size: 4, Window: 10})
+	p := made(Config{Gap: gap(1, 100), Size: 4, Window: 10})
 	take(p, begin)
 	for _, c := range []struct {
 		linked uint32
@@ -80,12 +85,12 @@ func TestWindowMoves(t *testing.T) {
 }
 
 func TestFailedShardIsHalvedAndGoesElsewhere(t *testing.T) {
-	p := New(Config{Gap: gap(1, 16), Size: 8})
+	p := made(Config{Gap: gap(1, 16), Size: 8})
 	high, low := next(t, p, begin), next(t, p, begin)
 	if high.Timeout != 8*time.Second {
 		t.Errorf("time-out %v", high.Timeout)
 	}
-	p.Arrived(high, 16, begin)
+	p.Arrived(16, begin)
 	p.Failed(low, 8, "A", begin)
 	p.Failed(high, 14, "B", begin) // 15 is answered, and being verified
 	if !p.Wants(high, 15) || p.Wants(high, 14) || p.Wants(high, 16) {
@@ -106,7 +111,7 @@ func TestFailedShardIsHalvedAndGoesElsewhere(t *testing.T) {
 
 // A half of one ledger is the ledger itself, however often it fails.
 func TestOneLedgerFailsAgainAndAgain(t *testing.T) {
-	p := New(Config{Gap: gap(5, 5)})
+	p := made(Config{Gap: gap(5, 5)})
 	for i := range 100 {
 		s := next(t, p, begin)
 		if s.Range != gap(5, 5) || i > 0 && s.Not != i-1 {
@@ -114,8 +119,8 @@ func TestOneLedgerFailsAgainAndAgain(t *testing.T) {
 		}
 		p.Failed(s, 5, i, begin)
 	}
-	s := next(t, p, begin)
-	if !p.Arrived(s, 5, begin) || p.Arrived(s, 5, begin) {
+	next(t, p, begin)
+	if !p.Arrived(5, begin) || p.Arrived(5, begin) {
 		t.Error("a ledger arrives once")
 	}
 	if got := p.Stats(); got.Spare != 1 || got.Splits != 0 || got.Retries != 100 {
@@ -124,17 +129,17 @@ func TestOneLedgerFailsAgainAndAgain(t *testing.T) {
 }
 
 func TestRejected(t *testing.T) {
-	p := New(Config{Gap: gap(1, 4), Size: 2})
-	high := next(t, p, begin)
+	p := made(Config{Gap: gap(1, 4), Size: 2})
+	next(t, p, begin)
 	p.Rejected(4, "A", begin) // while it was verified
-	p.Rejected(4, "A", begin) // its hedge's answer, for example
-	p.Arrived(high, 3, begin)
+	p.Rejected(4, "A", begin) // a repeated call has no effect
+	p.Arrived(3, begin)
 	p.Rejected(3, "B", begin) // while it was linked
 	p.Rejected(2, "C", begin) // no fetcher asked for it
 	if got := take(p, begin); got != "4 not A, 3 not B, 1-2" {
 		t.Error(got)
 	}
-	if !p.Arrived(high, 3, begin) { // from any shard
+	if !p.Arrived(3, begin) { // from any shard
 		t.Error("a ledger that was rejected is wanted again")
 	}
 	if len(p.flights) != 2 {
@@ -144,19 +149,19 @@ func TestRejected(t *testing.T) {
 
 // A ledger that arrives while it is pending again is not fetched again.
 func TestLateArrivalOfPendingLedger(t *testing.T) {
-	p := New(Config{Gap: gap(1, 4), Size: 4})
+	p := made(Config{Gap: gap(1, 4), Size: 4})
 	s := next(t, p, begin)
 	p.Failed(s, 4, "A", begin)
-	p.Arrived(s, 4, begin)
-	p.Arrived(s, 2, begin)
-	p.Arrived(s, 1, begin)
+	p.Arrived(4, begin)
+	p.Arrived(2, begin)
+	p.Arrived(1, begin)
 	if got := take(p, begin); got != "3 not A" {
 		t.Error(got)
 	}
 }
 
 func TestAdvanceOverMissingLedgers(t *testing.T) {
-	p := New(Config{Gap: gap(1, 100), Size: 4, Window: 8})
+	p := made(Config{Gap: gap(1, 100), Size: 4, Window: 8})
 	s := next(t, p, begin)
 	p.Failed(s, 100, "A", begin)
 	p.Advance(99)

@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -20,7 +19,7 @@ type fetcher struct {
 // and returns how long that takes. latency is that of an answer, by server (0, 1).
 func simulate(t *testing.T, c Config, fetchers int, latency func(server int) time.Duration) (time.Duration, Stats) {
 	t.Helper()
-	p, now, linked := New(c), begin, c.Gap.To+1
+	p, now, linked := made(c), begin, c.Gap.To+1
 	there := map[uint32]bool{}
 	work := make([]fetcher, fetchers)
 	turn := 0
@@ -31,7 +30,7 @@ func simulate(t *testing.T, c Config, fetchers int, latency func(server int) tim
 				if turn++; f.s.Not == server {
 					server = 1 - server
 				}
-				p.Asking(f.s, f.index, server, now)
+				p.Asking(f.s, now)
 				f.done = now.Add(latency(server))
 				return
 			}
@@ -42,7 +41,7 @@ func simulate(t *testing.T, c Config, fetchers int, latency func(server int) tim
 		if looks > 100*c.Gap.Len() {
 			t.Fatal("no end")
 		}
-		wake := now.Add(p.Wait(now))
+		wake := now.Add(time.Hour)
 		for i := range work {
 			f := &work[i]
 			for f.index == 0 {
@@ -63,7 +62,7 @@ func simulate(t *testing.T, c Config, fetchers int, latency func(server int) tim
 			if f.index == 0 || f.done.After(now) {
 				continue
 			}
-			if p.Arrived(f.s, f.index, now) {
+			if p.Arrived(f.index, now) {
 				there[f.index] = true
 			}
 			ask(f)
@@ -76,32 +75,6 @@ func simulate(t *testing.T, c Config, fetchers int, latency func(server int) tim
 	return now.Sub(begin), p.Stats()
 }
 
-// tail is 10 ms, and 1 s for one answer in 200 of server 0.
-func tail() func(int) time.Duration {
-	r := rand.New(rand.NewPCG(1, 2))
-	return func(server int) time.Duration {
-		if server == 0 && r.IntN(200) == 0 {
-			return time.Second
-		}
-		return 10*time.Millisecond + time.Duration(r.IntN(2000))*time.Microsecond
-	}
-}
-
-// The clock is simulated, so these times are the same on every machine.
-func TestHedgingCutsTheTail(t *testing.T) {
-	c := Config{Gap: history.Range{From: 1, To: 4000}, Size: 8, Window: 128}
-	plain, _ := simulate(t, c, 8, tail())
-	c.Hedge = true
-	hedged, s := simulate(t, c, 8, tail())
-	t.Logf("without hedges %v, with %v: %+v", plain, hedged, s)
-	if hedged > plain*7/10 {
-		t.Errorf("with hedges %v, without %v", hedged, plain)
-	}
-	if share := float64(s.Spare) / 4000; share > 0.05 {
-		t.Errorf("%.1f%% of ledgers came twice", 100*share)
-	}
-}
-
 // A shard's duration approaches the target, however fast servers are, as far as the window permits.
 func TestAdaptiveSizesSuitEveryServer(t *testing.T) {
 	for each, want := range map[time.Duration][2]int{
@@ -109,7 +82,7 @@ func TestAdaptiveSizesSuitEveryServer(t *testing.T) {
 		20 * time.Millisecond:  {8, 10},
 		300 * time.Millisecond: {1, 1},
 	} {
-		c := Config{Gap: history.Range{From: 1, To: 3000}, Adaptive: true, Target: 200 * time.Millisecond, Window: 512, Fetches: 4}
+		c := Config{Gap: history.Range{From: 1, To: 3000}, Adaptive: true, Timeout: 800 * time.Millisecond, Window: 512, Fetches: 4}
 		_, s := simulate(t, c, 4, func(int) time.Duration { return each })
 		if s.Size < want[0] || s.Size > want[1] {
 			t.Errorf("%v a ledger: shards of %d, want %v", each, s.Size, want)

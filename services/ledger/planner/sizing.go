@@ -14,11 +14,10 @@ const (
 
 // Stats counts what a planner has done.
 type Stats struct {
-	Shards  uint64        // shards handed out, including retries and hedges
+	Shards  uint64        // shards handed out, including retries
 	Retries uint64        // shards handed out again after Failed or Rejected
-	Hedges  uint64        // late shards handed out a second time
 	Splits  uint64        // failed shards that were halved
-	Spare   uint64        // ledgers that arrived a second time: the slower of two answers
+	Spare   uint64        // ledgers that arrived a second time, or when they were no longer wanted
 	Size    int           // ledgers of the next shard
 	P95     time.Duration // of the duration of the last 64 complete shards; 0: too few yet
 }
@@ -27,7 +26,6 @@ type Stats struct {
 func (s Stats) Since(before, others Stats) Stats {
 	s.Shards += others.Shards - before.Shards
 	s.Retries += others.Retries - before.Retries
-	s.Hedges += others.Hedges - before.Hedges
 	s.Splits += others.Splits - before.Splits
 	s.Spare += others.Spare - before.Spare
 	return s
@@ -47,8 +45,7 @@ type sizer struct {
 	ledgers [recent]time.Duration // its duration per ledger
 	n       int                   // shards so far; the oldest are overwritten
 	slowed  int                   // n when the size was last halved
-	whole   time.Duration         // P95 per shard
-	each    time.Duration         // P95 per ledger; 0: too few shards
+	whole   time.Duration         // P95 per shard; 0: too few shards
 }
 
 func (p *Planner) took(f *flight, now time.Time) {
@@ -59,12 +56,12 @@ func (p *Planner) took(f *flight, now time.Time) {
 		return
 	}
 	n := min(c.n, recent)
-	c.whole, c.each = quantile(c.shards[:n]), max(quantile(c.ledgers[:n]), 1)
-	p.nextHedge = time.Time{}
+	c.whole = quantile(c.shards[:n])
 	if p.c.Adaptive {
 		// Ledgers of a shard are fetched one after the other, so its duration is about proportional
 		// to their number. The size at most doubles or halves, in case it is not.
-		want := int(min(p.c.Target/c.each, time.Duration(p.largest())))
+		each := max(quantile(c.ledgers[:n]), 1)
+		want := int(min(p.c.target()/each, time.Duration(p.largest())))
 		c.size = max(1, min(max(want, c.size/2), 2*c.size, p.largest()))
 	}
 }

@@ -63,7 +63,7 @@ func chain(t testing.TB, from, to uint32) (ledgers []*xrpl.Ledger) {
 // filled makes a store with ledgers.
 func filled(t testing.TB, ledgers ...*xrpl.Ledger) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.TempDir(), store.Options{Accounts: "on"})
+	s, err := store.Open(t.TempDir(), store.Options{Accounts: true})
 	if err != nil {
 		t.Fatal(err)
 	}

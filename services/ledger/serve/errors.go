@@ -11,7 +11,7 @@ import (
 // Errors of this server, beside rippled's own.
 var (
 	errOnlyByHash  = answer.ErrNotSupported.Saying(`This server finds transactions by their hash only, since it does not know its network (--network-id): give "transaction" instead of "ctid".`)
-	errNoAccounts  = answer.ErrNotEnabled.Saying("This store has no index by account: start serve with --set accounts=on, which makes it.")
+	errNoAccounts  = answer.ErrNotEnabled.Saying("This store has no index by account: start serve with --set accounts=true, which makes it.")
 	errLedgerTwice = answer.ErrInvalidParams.Saying("Exactly one of 'ledger_hash' or 'ledger_index' can be specified.")
 )
 

@@ -49,7 +49,7 @@ func TestTransaction(t *testing.T) {
 func TestAccountWhileIndexing(t *testing.T) {
 	dir := t.TempDir()
 	ledgers := chain(t, 100, 110)
-	for i, accounts := range []string{"off", "on"} {
+	for i, accounts := range []bool{false, true} {
 		st, err := store.Open(dir, store.Options{Accounts: accounts})
 		if err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func TestAccountWhileIndexing(t *testing.T) {
 		said := func(params, want string) {
 			t.Helper()
 			if got := ask(t, s, "account_tx", "{"+account+params+"}"); !strings.Contains(got, want) {
-				t.Errorf("accounts=%s, account_tx %s: %.300s, want %s", accounts, params, got, want)
+				t.Errorf("accounts=%t, account_tx %s: %.300s, want %s", accounts, params, got, want)
 			}
 		}
 		if i == 0 {
@@ -229,7 +229,7 @@ func TestAccountHoles(t *testing.T) {
 }
 
 func TestNoAccounts(t *testing.T) {
-	st, err := store.Open(t.TempDir(), store.Options{Accounts: "off"})
+	st, err := store.Open(t.TempDir(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestNoAccounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := warmed(t, Config{Store: st})
-	if got := ask(t, s, "account_tx", fmt.Sprintf(`{"account":%q,"binary":true}`, payers[0].Account())); !strings.Contains(got, "notEnabled") || !strings.Contains(got, "accounts=on") {
+	if got := ask(t, s, "account_tx", fmt.Sprintf(`{"account":%q,"binary":true}`, payers[0].Account())); !strings.Contains(got, "notEnabled") || !strings.Contains(got, "accounts=true") {
 		t.Error(got)
 	}
 }

@@ -62,7 +62,7 @@ type witness struct {
 
 	mu     sync.Mutex
 	failed map[uint32]time.Time // without an answer since
-	done   map[uint32]bool      // answered by either: a failure afterwards was of a hedged request
+	done   map[uint32]bool      // answered by either: a failure afterwards was of a request by its hash
 	took   []time.Duration
 }
 

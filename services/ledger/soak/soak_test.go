@@ -30,7 +30,7 @@ var (
 )
 
 func init() {
-	flag.Var(&set, "set", "a setting or seam of ledgersync, such as commit=batch; repeatable")
+	flag.Var(&set, "set", "a setting or seam of ledgersync, such as decoder=json; repeatable")
 }
 
 // settings is the value of a flag that can be repeated.

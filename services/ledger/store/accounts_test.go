@@ -15,7 +15,7 @@ import (
 // Pages in either direction equal a scan of all ledgers.
 func TestAccountTransactions(t *testing.T) {
 	chain := xrpltest.Chain(1, 101, 30, 40)
-	s := mustOpen(t, vfs.NewMem(), Options{Accounts: "on"})
+	s := mustOpen(t, vfs.NewMem(), Options{Accounts: true})
 	mustAppend(t, s, chain...)
 	all := placesOf(t, chain)
 	if len(all) < 100 {

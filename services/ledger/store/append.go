@@ -23,17 +23,24 @@ import (
 // After an error no ledger of the batch is stored, except after ErrFailed, when it is unknown until
 // the store is opened again.
 func (s *Store) Append(ledgers []*xrpl.Ledger, p Progress) error {
-	b, err := s.Prepare(ledgers)
-	if err != nil {
-		return err
+	for {
+		b, err := s.prepare(ledgers)
+		if err != nil {
+			return err
+		}
+		again, err := s.try(b, p)
+		if err != nil {
+			return err // pebble may still use the batch's memory
+		}
+		if err := b.Close(); err != nil || !again {
+			return err
+		}
 	}
-	return s.Commit(b, p)
 }
 
-// Prepared are ledgers that are encoded, to be stored by Commit or given up by Close.
-type Prepared struct {
+// batch is ledgers that are encoded, and their entries in the index.
+type batch struct {
 	*pebble.Batch
-	given   []*xrpl.Ledger
 	ledgers []prepared // ledgers that are new
 }
 
@@ -43,9 +50,8 @@ type prepared struct {
 	frame  []byte // nil: it is in the packs already, at Ref
 }
 
-// Prepare is the first half of Append: it encodes ledgers. It changes no state, so several calls
-// may run concurrently.
-func (s *Store) Prepare(ledgers []*xrpl.Ledger) (*Prepared, error) {
+// prepare encodes ledgers. It changes no state.
+func (s *Store) prepare(ledgers []*xrpl.Ledger) (*batch, error) {
 	if !s.writable {
 		return nil, errReadOnly
 	}
@@ -57,7 +63,7 @@ func (s *Store) Prepare(ledgers []*xrpl.Ledger) (*Prepared, error) {
 	if err := s.room(size + indexed); err != nil {
 		return nil, err
 	}
-	b := &Prepared{Batch: s.index.Batch(indexed), given: ledgers}
+	b := &batch{Batch: s.index.Batch(indexed)}
 	mem := s.scratch.Get().(*scratch)
 	defer s.scratch.Put(mem)
 	mem.Reset()
@@ -82,7 +88,7 @@ const (
 )
 
 // add puts a ledger into a batch, unless the batch or the store has it.
-func (s *Store) add(b *Prepared, l *xrpl.Ledger, seen map[uint32]*xrpl.Ledger, mem *scratch) error {
+func (s *Store) add(b *batch, l *xrpl.Ledger, seen map[uint32]*xrpl.Ledger, mem *scratch) error {
 	h, err := xrpl.ParseHeader(l.Header)
 	if err != nil {
 		return err
@@ -128,24 +134,9 @@ func conflict(a, b *xrpl.Ledger) error {
 	return ErrConflict
 }
 
-// Commit is the second half of Append. If another caller has stored one of the ledgers since they
-// were prepared, Commit compares them.
-func (s *Store) Commit(b *Prepared, p Progress) error {
-	for {
-		again, err := s.try(b, p)
-		if err != nil {
-			return err // pebble may still use the batch's memory
-		}
-		if err := b.Close(); err != nil || !again {
-			return err
-		}
-		if b, err = s.Prepare(b.given); err != nil {
-			return err
-		}
-	}
-}
-
-func (s *Store) try(b *Prepared, p Progress) (again bool, err error) {
+// try stores a batch, unless another caller has stored one of its ledgers since they were prepared:
+// then they must be compared again.
+func (s *Store) try(b *batch, p Progress) (again bool, err error) {
 	s.open.RLock()
 	defer s.open.RUnlock()
 	if s.closed {
@@ -183,7 +174,7 @@ func (s *Store) try(b *Prepared, p Progress) (again bool, err error) {
 }
 
 // write makes a batch durable in the packs, and returns where they end then.
-func (s *Store) write(b *Prepared, p Progress) (end flat.Position, err error) {
+func (s *Store) write(b *batch, p Progress) (end flat.Position, err error) {
 	entries := make([]record.Entry, len(b.ledgers))
 	for i := range b.ledgers {
 		l := &b.ledgers[i]

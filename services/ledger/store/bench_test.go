@@ -24,8 +24,7 @@ func BenchmarkAppend(b *testing.B) {
 	}{
 		{"none", Options{}},
 		{"s2", Options{Compression: "s2"}},
-		{"zstd", Options{Compression: "zstd"}},
-		{"accounts", Options{Accounts: "on"}},
+		{"accounts", Options{Accounts: true}},
 		{"memtable-2MB", Options{Pebble: func(o *pebble.Options) { o.MemTableSize = 2 << 20 }}},
 		{"memtable-64MB", Options{Pebble: func(o *pebble.Options) { o.MemTableSize = 64 << 20 }}},
 	}

@@ -74,7 +74,7 @@ func TestAccountsLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Small tables, so that pebble writes some in between.
-	s = mustOpen(t, disk, Options{Accounts: "on", Pebble: func(o *pebble.Options) { o.MemTableSize = 64 << 10 }})
+	s = mustOpen(t, disk, Options{Accounts: true, Pebble: func(o *pebble.Options) { o.MemTableSize = 64 << 10 }})
 	if s.Lacking() != ledgers-1 || len(s.Indexed()) != 0 {
 		t.Errorf("it lacks %d, has %v", s.Lacking(), s.Indexed())
 	}
@@ -144,7 +144,7 @@ func TestAccountsOfDamagedLedger(t *testing.T) {
 	if err := scratched(dir, PacksFolder, "*.pack", int64(x.Ref.Offset)+100); err != nil {
 		t.Fatal(err)
 	}
-	s = open(Options{Accounts: "on"})
+	s = open(Options{Accounts: true})
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

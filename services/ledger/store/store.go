@@ -71,8 +71,7 @@ var (
 	// ErrConflict means that a ledger is stored already, with other bytes.
 	ErrConflict = errors.New("stored already with other bytes")
 	// ErrNoAccounts means that the store has no index by account.
-	ErrNoAccounts   = errors.New("this store has no index by account; serve and sync make it with --set accounts=on")
-	errAccountsStay = errors.New("it has an index by account, so it cannot be opened with accounts=off; omit that, or pack it and unpack it into a new folder")
+	ErrNoAccounts = errors.New("this store has no index by account; serve and sync make it with --set accounts=true")
 	// ErrLacking means that the index by account does not have the requested ledgers yet.
 	ErrLacking = errors.New("the index by account is not complete")
 	// ErrFull means that the disk has too little room. No data was written; the caller may retry.
@@ -86,12 +85,12 @@ var (
 
 // Options configure a store. The zero value is the default.
 type Options struct {
-	// Accounts is "on" for an index by account, "off" for none, and "" for the store's own setting;
-	// a new store has none. IndexAccounts indexes the ledgers stored before; later ones are indexed
-	// when they are stored.
-	Accounts string
+	// Accounts switches the index by account on; a store that has one keeps it anyway. IndexAccounts
+	// indexes the ledgers stored before; later ones are indexed when they are stored.
+	Accounts bool
 
-	// Compression of new ledgers: "none", "s2" or "zstd"; "" is none. All are readable.
+	// Compression of new ledgers: "none" or "s2"; "" is none. Ledgers in any are readable, and in
+	// zstd, too, which earlier versions wrote.
 	Compression string
 
 	// ReadOnly opens the store without writing, and does not make a missing one.
@@ -187,7 +186,7 @@ func (s *Store) openAll(o Options) (err error) {
 	if s.evidence, err = evidence.Open(s.fs.PathJoin(s.dir, EvidenceFolder), kept); err != nil {
 		return err
 	}
-	if o.Accounts == "on" && !s.accounts {
+	if o.Accounts && !s.accounts {
 		return s.beginAccounts()
 	}
 	return nil
@@ -211,10 +210,7 @@ func (s *Store) openIndex(o Options) (err error) {
 	return index.Explain(err)
 }
 
-func (s *Store) recover(accounts string) error {
-	if accounts != "" && accounts != "on" && accounts != "off" {
-		return fmt.Errorf("accounts=%s: want on or off", accounts)
-	}
+func (s *Store) recover(accounts bool) error {
 	_, err := s.meta("format")
 	switch {
 	case errors.Is(err, ErrMissing):
@@ -224,7 +220,7 @@ func (s *Store) recover(accounts string) error {
 	case err != nil:
 		return err
 	default:
-		if err := s.known(accounts); err != nil {
+		if err := s.known(); err != nil {
 			return err
 		}
 		if s.writable { // remains of an upgrade
@@ -242,7 +238,7 @@ func (s *Store) recover(accounts string) error {
 }
 
 // create makes an empty store, in a folder without another pebble database.
-func (s *Store) create(accounts string) error {
+func (s *Store) create(accounts bool) error {
 	empty, err := s.index.Empty()
 	if err != nil {
 		return err
@@ -254,13 +250,10 @@ func (s *Store) create(accounts string) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case found && accounts == "off" && had.Accounts == "on":
-		return errAccountsStay
-	case found:
-		accounts = had.Accounts
+	if found {
+		accounts = had.Accounts == "on"
 	}
-	s.accounts = accounts == "on"
+	s.accounts = accounts
 	if !s.writable && !found {
 		return errors.New("it was never written; run sync first")
 	}
@@ -286,14 +279,11 @@ func (s *Store) setOnOff(b *pebble.Batch) error {
 	return b.Set(index.MetaKey("accounts"), []byte(onOff(s.accounts)), nil)
 }
 
-// known checks an existing store against the options. parts/datadir has checked its format.
-func (s *Store) known(accounts string) error {
+// known reads what an existing store has. parts/datadir has checked its format.
+func (s *Store) known() error {
 	has, err := s.meta("accounts")
 	if err != nil {
 		return fmt.Errorf("whether it has an index by account: %w", err)
-	}
-	if accounts == "off" && string(has) == "on" {
-		return errAccountsStay
 	}
 	s.accounts = string(has) == "on"
 	return nil

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -72,7 +73,7 @@ func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		disk := vfs.NewMem()
 		open := func() *Store {
-			return mustOpen(t, disk, Options{Compression: rapid.SampledFrom([]string{"none", "s2", "zstd"}).Draw(rt, "compression")})
+			return mustOpen(t, disk, Options{Compression: rapid.SampledFrom([]string{"none", "s2"}).Draw(rt, "compression")})
 		}
 		s := open()
 		want := map[uint32]*xrpl.Ledger{}
@@ -196,10 +197,8 @@ func TestOpenRefuses(t *testing.T) {
 		"damaged set":      {fresh(set("m/stored", "7-3")), Options{}, "damaged"},
 		"damaged progress": {fresh(func(b *pebble.Batch) error { return errors.Join(set("m/stored", "3")(b), set("m/progress", "{")(b)) }), Options{}, "damaged"},
 		"damaged lacking":  {fresh(func(b *pebble.Batch) error { return errors.Join(set("m/stored", "3")(b), set("m/lacking", "7-3")(b)) }), Options{}, "lacks is damaged"},
-		"accounts off":     {fresh(set("m/accounts", "on")), Options{Accounts: "off"}, "has an index by account"},
-		"accounts to come": {fresh(func(*pebble.Batch) error { return nil }), Options{Accounts: "on", ReadOnly: true}, "no index by account"},
-		"unknown accounts": {fresh(func(*pebble.Batch) error { return nil }), Options{Accounts: "yes"}, "want on or off"},
-		"unknown codec":    {fresh(func(*pebble.Batch) error { return nil }), Options{Compression: "lzw"}, "want none, s2 or zstd"},
+		"accounts to come": {fresh(func(*pebble.Batch) error { return nil }), Options{Accounts: true, ReadOnly: true}, "no index by account"},
+		"unknown codec":    {fresh(func(*pebble.Batch) error { return nil }), Options{Compression: "lzw"}, "want none or s2"},
 		"missing":          {func(*testing.T) vfs.FS { return vfs.NewMem() }, Options{ReadOnly: true}, "there is none"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -209,6 +208,40 @@ func TestOpenRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Ledgers that an earlier version wrote with zstd are read, and others are stored beside them.
+func TestLedgersInZstd(t *testing.T) {
+	written, err := os.ReadFile("testdata/zstd.pack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk := vfs.NewMem()
+	if err := disk.MkdirAll("data/"+PacksFolder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := disk.Create("data/"+PacksFolder+"/000001-d11fef1b9618eb61.pack", vfs.WriteCategoryUnspecified)
+	if err == nil {
+		_, err = f.Write(written)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	want := map[uint32]*xrpl.Ledger{}
+	for _, l := range xrpltest.Chain(1, 5, 3, 2) {
+		want[l.Index] = l
+	}
+	for _, compression := range []string{"none", "s2"} {
+		s := mustOpen(t, disk, Options{Compression: compression})
+		holds(t, s, want)
+		l := xrpltest.Chain(1, uint32(100+len(want)), 1, 2)[0]
+		want[l.Index] = l
+		mustAppend(t, s, l)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holds(t, mustOpen(t, disk, Options{ReadOnly: true}), want)
 }
 
 func TestLockedFolder(t *testing.T) {
@@ -226,7 +259,7 @@ func TestLockedFolder(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	disk := vfs.NewMem()
 	chain := xrpltest.Chain(1, 5, 3, 2)
-	s := mustOpen(t, disk, Options{Accounts: "on"})
+	s := mustOpen(t, disk, Options{Accounts: true})
 	mustAppend(t, s, chain...)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

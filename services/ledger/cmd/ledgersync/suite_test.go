@@ -5,7 +5,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"slices"
 	"testing"
 
 	"dyno/parts/assembly"
@@ -18,11 +17,8 @@ import (
 
 // variants are all that the suite runs on: every assembly, and what the ladder leaves out.
 func variants() []assembly.Variant {
-	all := slices.DeleteFunc(ledger.Assembly().Variants(), func(v assembly.Variant) bool {
-		return v.Set["accounts"] != "" // it changes what account_tx answers, and nothing else: see store and TestAccountsAreIndexedLater
-	})
-	return append(all, assembly.Variant{Label: "tuned,small", Assembly: assembly.Tuned, // everything comes to its limits
-		Set: map[string]string{"window": "8", "store_queue": "1", "store_batch": "3", "store_writers": "2", "verify_batch": "1", "verifiers": "3", "shard_size": "2"}})
+	return append(ledger.Assembly().Variants(), assembly.Variant{Label: "tuned,small", Assembly: assembly.Tuned, // everything comes to its limits
+		Set: map[string]string{"window": "8", "store_batch": "3", "verifiers": "3", "shard_size": "2", "compression": "s2"}})
 }
 
 // hasty makes a sync that has to fail give up soon. The others wait for as long as a busy machine

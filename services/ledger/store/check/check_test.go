@@ -32,7 +32,7 @@ func mustOpen(t testing.TB, fs vfs.FS, o store.Options) *store.Store {
 
 func filled(t *testing.T, disk vfs.FS) (*store.Store, []*xrpl.Ledger) {
 	t.Helper()
-	s := mustOpen(t, disk, store.Options{Accounts: "on"})
+	s := mustOpen(t, disk, store.Options{Accounts: true})
 	chain := xrpltest.Chain(1, 101, 200, 3)
 	if err := s.Append(append(chain[:50:50], chain[60:]...), store.Progress{From: 95, To: 300}); err != nil {
 		t.Fatal(err)
@@ -230,7 +230,7 @@ func TestCheckSignatures(t *testing.T) {
 // A transaction in several ledgers, as simulators repeat them, is found in one of them, and that is
 // no failure.
 func TestCheckOfRepeatedTransactions(t *testing.T) {
-	s := mustOpen(t, vfs.NewMem(), store.Options{Accounts: "on"})
+	s := mustOpen(t, vfs.NewMem(), store.Options{Accounts: true})
 	chain := xrpltest.Chain(1, 100, 4, 3)
 	parent := chain[0].Hash
 	for _, l := range chain[1:] {
@@ -262,7 +262,7 @@ func TestCheckOfAccountsLater(t *testing.T) {
 	if err := errors.Join(s.Append(chain[:29], store.Progress{From: 101, To: 130}), s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	s = mustOpen(t, disk, store.Options{Accounts: "on"})
+	s = mustOpen(t, disk, store.Options{Accounts: true})
 	if err := s.Append(chain[29:], s.Progress()); err != nil {
 		t.Fatal(err)
 	}

@@ -23,17 +23,14 @@ import (
 	"dyno/services/ledger/xrpl/xrpltest"
 )
 
-// childFolder is where this test binary, run again, stores ledgers until it is killed; childCommit
-// by which Writer.
+// childFolder is where this test binary, run again, stores ledgers until it is killed; childBatch
+// is the most ledgers in a batch.
 const (
 	childFolder = "DYNO_STORE_KILL"
-	childCommit = "DYNO_STORE_COMMIT"
+	childBatch  = "DYNO_STORE_BATCH"
 )
 
-const (
-	childTop   = 4000 // more than all rounds store
-	childBatch = 8
-)
+const childTop = 4000 // more than all rounds store
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childFolder); dir != "" {
@@ -45,7 +42,7 @@ func TestMain(m *testing.M) {
 
 // child stores ledgers downwards and prints how many are durable.
 func child(dir string) {
-	s, err := store.Open(dir, store.Options{Accounts: "on", Pebble: func(o *pebble.Options) { o.MemTableSize = 256 << 10 }})
+	s, err := store.Open(dir, store.Options{Accounts: true, Pebble: func(o *pebble.Options) { o.MemTableSize = 256 << 10 }})
 	fail := func(err error) {
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -54,12 +51,11 @@ func child(dir string) {
 	}
 	fail(err)
 	total := s.Stored().Len()
-	name, writers, _ := strings.Cut(os.Getenv(childCommit), " ")
-	n, _ := strconv.Atoi(writers)
-	reports := make(chan int, childTop)
-	w, err := writer.New(name, s, writer.Options{Progress: store.Progress{From: 1, To: childTop, Level: "L2"}, Batch: childBatch, Queue: 2 * childBatch, Writers: n,
-		Stored: func(ledgers []*xrpl.Ledger) { reports <- len(ledgers) }})
+	batch, err := strconv.Atoi(os.Getenv(childBatch))
 	fail(err)
+	reports := make(chan int, childTop)
+	w := writer.New(s, writer.Options{Progress: store.Progress{From: 1, To: childTop, Level: "L2"}, Batch: batch,
+		Stored: func(ledgers []*xrpl.Ledger) { reports <- len(ledgers) }})
 	go func() { // ends with the process
 		for ledgers := range reports {
 			total += ledgers
@@ -80,13 +76,13 @@ func child(dir string) {
 // without a hole.
 func TestKill(t *testing.T) {
 	rounds := quicktest.Of(2, 12)
-	for _, commit := range []string{"each 1", "batch 1", "batch 3"} {
-		t.Run(strings.ReplaceAll(commit, " ", "-"), func(t *testing.T) {
+	for _, batch := range []string{"1", "8"} {
+		t.Run(batch, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			rng := rand.New(rand.NewPCG(1, 2))
 			for range rounds {
-				durable := killed(t, dir, commit, rng.IntN(25))
+				durable := killed(t, dir, batch, rng.IntN(25))
 				s, err := store.Open(dir, store.Options{ReadOnly: rng.IntN(2) == 0})
 				if err != nil {
 					t.Fatal(err)
@@ -113,10 +109,10 @@ func TestKill(t *testing.T) {
 
 // killed runs a child, kills it some lines after its start, and returns how many ledgers it
 // reported as durable.
-func killed(t *testing.T, dir, commit string, lines int) (durable int) {
+func killed(t *testing.T, dir, batch string, lines int) (durable int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childFolder+"="+dir, childCommit+"="+commit)
+	cmd.Env = append(os.Environ(), childFolder+"="+dir, childBatch+"="+batch)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

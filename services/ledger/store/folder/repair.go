@@ -40,10 +40,7 @@ func Repair(dir string, o store.Options) (s *store.Store, r check.Repaired, err 
 	if err := p.clear(); err != nil {
 		return nil, p.done, errors.Join(fmt.Errorf("repairing %s: %w", dir, err), o.Lock.Close())
 	}
-	o.ReadOnly, o.Accounts, o.Prove = false, "", true
-	if p.had.Accounts == "on" {
-		o.Accounts = "on"
-	}
+	o.ReadOnly, o.Accounts, o.Prove = false, p.had.Accounts == "on", true
 	if s, err = store.Open(dir, o); err != nil {
 		return nil, p.done, errors.Join(err, o.Lock.Close())
 	}

@@ -34,7 +34,7 @@ func damageable(t *testing.T) (dir string) {
 	dir = filepath.Join(t.TempDir(), "data")
 	chain := xrpltest.Chain(1, 1, damagedLedgers+waiting, 4)
 	for part := range 2 { // twice, so that there are files of an earlier process
-		s, err := Open(dir, store.Options{Accounts: "on", MaxPack: 20 << 10, Pebble: func(o *pebble.Options) { o.MemTableSize = 64 << 10 }})
+		s, err := Open(dir, store.Options{Accounts: true, MaxPack: 20 << 10, Pebble: func(o *pebble.Options) { o.MemTableSize = 64 << 10 }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,7 @@ func upgrade1(dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := store.Open(dir, store.Options{Accounts: accounts, Compression: "s2"})
+	s, err := store.Open(dir, store.Options{Accounts: accounts == "on", Compression: "s2"})
 	if err != nil {
 		return err
 	}

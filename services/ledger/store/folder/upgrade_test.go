@@ -73,7 +73,7 @@ func TestUpgrade(t *testing.T) {
 // A folder of format 2 gets a new index by account, also after an interrupted upgrade.
 func TestUpgradeOfAccounts(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(dir, store.Options{Accounts: "on"})
+	s, err := Open(dir, store.Options{Accounts: true})
 	if err != nil {
 		t.Fatal(err)
 	}

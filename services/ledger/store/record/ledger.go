@@ -21,7 +21,7 @@ import (
 // (services/ledger/xrpl/pack). Hash and header are never compressed.
 const (
 	encodingRaw  = 0
-	encodingZstd = 1
+	encodingZstd = 1 // of older ledgers: none is written with it any more
 	encodingS2   = 2
 
 	headerAt = 1 + len(xrpl.Hash{})
@@ -43,26 +43,26 @@ type Ledger struct {
 // Index is the ledger's index.
 func (r Ledger) Index() uint32 { return binary.BigEndian.Uint32(r.Header) }
 
-// encodings are the settings of compression. Real ledgers of 20 KB and more shrink to 38% with s2,
-// and to 34% with zstd at its fastest level, for several times the CPU time. See BenchmarkCodec.
-var encodings = map[string]byte{"none": encodingRaw, "zstd": encodingZstd, "s2": encodingS2}
+// encodings are the settings of compression. Real ledgers of 20 KB and more shrink to 38% with s2:
+// see BenchmarkCodec.
+var encodings = map[string]byte{"none": encodingRaw, "s2": encodingS2}
 
-// Codec writes ledgers in one compression, and reads those of all. Its methods may be called from
-// many goroutines.
+// Codec writes ledgers in one compression, and reads those of all. It compresses with zstd what is
+// not a ledger. Its methods may be called from many goroutines.
 type Codec struct {
 	encoding byte
 	encoder  *zstd.Encoder
 	decoder  *zstd.Decoder
 }
 
-// NewCodec makes a codec for a compression: none, s2 or zstd; "" is none.
+// NewCodec makes a codec for a compression: none or s2; "" is none.
 func NewCodec(compression string) (*Codec, error) {
 	if compression == "" {
 		compression = "none"
 	}
 	encoding, ok := encodings[compression]
 	if !ok {
-		return nil, fmt.Errorf("compression=%s: want none, s2 or zstd", compression)
+		return nil, fmt.Errorf("compression=%s: want none or s2", compression)
 	}
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxLedger))
 	if err != nil {
@@ -110,13 +110,10 @@ func (c *Codec) appendLedger(b []byte, hash xrpl.Hash, l *xrpl.Ledger, mem *[]by
 		return pack.AppendTransactions(b, l.Transactions)
 	}
 	*mem = pack.AppendTransactions((*mem)[:0], l.Transactions)
-	return c.compress(b, *mem)
+	return compress(b, *mem)
 }
 
-func (c *Codec) compress(value, body []byte) []byte {
-	if c.encoding == encodingZstd {
-		return c.encoder.EncodeAll(body, value)
-	}
+func compress(value, body []byte) []byte {
 	value = slices.Grow(value, s2.MaxEncodedLen(len(body)))
 	return value[:len(value)+len(s2.Encode(value[len(value):cap(value)], body))]
 }

@@ -1,43 +1,21 @@
 // Package writer stores ledgers in the background, in batches, in the order in which they come. It
-// is the seam "commit". It is not for proving them. Its goroutines are a writer's, which Close
-// ends.
+// is not for proving them. A writer has a goroutine, which Close ends.
 package writer
 
 import (
-	"cmp"
 	"context"
-	"sync"
 
-	"dyno/parts/refusal"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/xrpl"
 )
 
-// Options configure a Writer. Its zero values are the documented defaults.
+// Options configure a Writer.
 type Options struct {
 	Progress store.Progress
-	Writers  int // batches prepared concurrently; 0: 1
-	Queue    int // queued ledgers; 0: 128
-	Batch    int // maximum ledgers in a batch; 0: 32
+	Batch    int // maximum of queued ledgers in a batch, which is synced once
 
-	// Stored is called with every durable batch, by the writer's goroutines. Nil: not called.
+	// Stored is called with every durable batch, by the writer's goroutine. Nil: not called.
 	Stored func(ledgers []*xrpl.Ledger)
-}
-
-// Writers are the implementations of the seam "commit".
-var Writers = map[string]func(*store.Store, Options) *Writer{
-	"each":  func(s *store.Store, o Options) *Writer { o.Batch = 1; return start(s, o) },
-	"batch": start,
-}
-
-// New returns a Writer by its name: each (a synced batch per ledger), or batch (all queued
-// ledgers, at most o.Batch).
-func New(name string, s *store.Store, o Options) (*Writer, error) {
-	begin, err := refusal.Pick("commit", Writers, name)
-	if err != nil {
-		return nil, err
-	}
-	return begin(s, o), nil
 }
 
 type put struct {
@@ -45,31 +23,24 @@ type put struct {
 	release func()
 }
 
-// Writer stores ledgers in the background. Its goroutines take batches from the queue in order,
-// encode them concurrently and apply them in the order of taking, so that a crash loses the last
-// ones and leaves no hole.
+// queued is how many ledgers wait to be stored before Put blocks.
+const queued = 128
+
+// Writer stores ledgers in the background. Its goroutine takes batches from the queue and stores
+// them one after the other, so that a crash loses the last ones and leaves no hole.
 type Writer struct {
-	store   *store.Store
-	o       Options
-	queue   chan put
-	workers sync.WaitGroup
-
-	take sync.Mutex // held while a batch is taken from the queue
-	next uint64     // guarded by take: number of the next batch
-
-	turns  sync.Cond
-	turn   uint64        // guarded by turns.L: number of the batch that may be applied
+	store  *store.Store
+	o      Options
+	queue  chan put
+	done   chan struct{} // closed when the goroutine has ended
 	failed chan struct{} // closed when err is set
-	err    error         // guarded by turns.L until failed is closed
+	err    error         // the goroutine's until failed or done is closed
 }
 
-func start(s *store.Store, o Options) *Writer {
-	o.Writers, o.Queue, o.Batch = cmp.Or(o.Writers, 1), cmp.Or(o.Queue, 128), cmp.Or(o.Batch, 32)
-	w := &Writer{store: s, o: o, queue: make(chan put, o.Queue), failed: make(chan struct{})}
-	w.turns.L = &sync.Mutex{}
-	for range o.Writers {
-		w.workers.Go(w.work)
-	}
+// New starts a Writer.
+func New(s *store.Store, o Options) *Writer {
+	w := &Writer{store: s, o: o, queue: make(chan put, queued), done: make(chan struct{}), failed: make(chan struct{})}
+	go w.work()
 	return w
 }
 
@@ -99,23 +70,23 @@ func (w *Writer) Put(ctx context.Context, l *xrpl.Ledger, release func()) error 
 // Close stores the queued ledgers and ends the writer. It returns the first error.
 func (w *Writer) Close() error {
 	close(w.queue)
-	w.workers.Wait()
+	<-w.done
 	return w.err
 }
 
 func (w *Writer) work() {
+	defer close(w.done)
 	puts := make([]put, 0, w.o.Batch)
 	ledgers := make([]*xrpl.Ledger, 0, w.o.Batch)
 	for {
-		var turn uint64
-		if puts, turn = w.collect(puts[:0]); len(puts) == 0 {
+		if puts = w.collect(puts[:0]); len(puts) == 0 {
 			return
 		}
 		ledgers = ledgers[:0]
 		for _, p := range puts {
 			ledgers = append(ledgers, p.ledger)
 		}
-		if w.append(ledgers, turn) && w.o.Stored != nil {
+		if w.append(ledgers) && w.o.Stored != nil {
 			w.o.Stored(ledgers)
 		}
 		for _, p := range puts {
@@ -125,13 +96,11 @@ func (w *Writer) work() {
 	}
 }
 
-// collect takes the queued ledgers, at least one unless the queue is closed, and a turn.
-func (w *Writer) collect(puts []put) ([]put, uint64) {
-	w.take.Lock()
-	defer w.take.Unlock()
+// collect takes the queued ledgers, at least one unless the queue is closed.
+func (w *Writer) collect(puts []put) []put {
 	first, ok := <-w.queue
 	if !ok {
-		return puts, 0
+		return puts
 	}
 	puts = append(puts, first)
 	for len(puts) < w.o.Batch {
@@ -145,54 +114,18 @@ func (w *Writer) collect(puts []put) ([]put, uint64) {
 		}
 		break
 	}
-	w.next++
-	return puts, w.next - 1
+	return puts
 }
 
-// append stores ledgers in their turn, and returns whether they are durable.
-func (w *Writer) append(ledgers []*xrpl.Ledger, turn uint64) bool {
-	b, err := w.store.Prepare(ledgers)
-	w.await(turn)
-	select {
-	case <-w.failed: // a later batch would leave a hole after a failed one
-		if err == nil {
-			b.Close()
-		}
-		w.pass(w.err)
+// append stores ledgers, and returns whether they are durable. After a failure it stores none: a
+// later batch would leave a hole.
+func (w *Writer) append(ledgers []*xrpl.Ledger) bool {
+	if w.err != nil {
 		return false
-	default:
 	}
-	if err == nil {
-		err = w.store.Commit(b, w.o.Progress)
-	}
-	w.pass(err)
-	return err == nil
-}
-
-func (w *Writer) await(turn uint64) {
-	w.turns.L.Lock()
-	defer w.turns.L.Unlock()
-	for w.turn != turn {
-		w.turns.Wait()
-	}
-}
-
-// pass gives the turn to the next batch.
-func (w *Writer) pass(err error) {
-	if err != nil {
-		w.fail(err)
-	}
-	w.turns.L.Lock()
-	defer w.turns.L.Unlock()
-	w.turn++
-	w.turns.Broadcast()
-}
-
-func (w *Writer) fail(err error) {
-	w.turns.L.Lock()
-	defer w.turns.L.Unlock()
-	if w.err == nil {
-		w.err = err
+	if w.err = w.store.Append(ledgers, w.o.Progress); w.err != nil {
 		close(w.failed)
+		return false
 	}
+	return true
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -28,92 +27,75 @@ func opened(t *testing.T) *store.Store {
 	return s
 }
 
-func TestWriters(t *testing.T) {
+func TestWriter(t *testing.T) {
 	chain := xrpltest.Chain(1, 1, 200, 2)
-	for name := range Writers {
-		for _, writers := range []int{1, 4} {
-			t.Run(fmt.Sprint(name, writers), func(t *testing.T) {
-				s := opened(t)
-				var stored, released atomic.Int64
-				w, err := New(name, s, Options{Progress: store.Progress{From: 3}, Writers: writers, Queue: 16, Batch: 8, Stored: func(ledgers []*xrpl.Ledger) {
-					n := len(ledgers)
-					if name == "each" && n != 1 || n > 8 {
-						t.Errorf("%d ledgers in a batch", n)
-					}
-					stored.Add(int64(n))
-				}})
-				if err != nil {
+	for _, batch := range []int{1, 8} {
+		t.Run(fmt.Sprint(batch), func(t *testing.T) {
+			s := opened(t)
+			var stored, released atomic.Int64
+			w := New(s, Options{Progress: store.Progress{From: 3}, Batch: batch, Stored: func(ledgers []*xrpl.Ledger) {
+				n := len(ledgers)
+				if n > batch {
+					t.Errorf("%d ledgers in a batch", n)
+				}
+				stored.Add(int64(n))
+			}})
+			want := map[uint32]*xrpl.Ledger{}
+			for i := len(chain) - 1; i >= 0; i-- {
+				want[chain[i].Index] = chain[i]
+				if err := w.Put(t.Context(), chain[i], func() { released.Add(1) }); err != nil {
 					t.Fatal(err)
 				}
-				want := map[uint32]*xrpl.Ledger{}
-				for i := len(chain) - 1; i >= 0; i-- {
-					want[chain[i].Index] = chain[i]
-					if err := w.Put(t.Context(), chain[i], func() { released.Add(1) }); err != nil {
-						t.Fatal(err)
-					}
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			for index, w := range want {
+				var l xrpl.Ledger
+				if err := s.Ledger(index, &l); err != nil || l.Hash != w.Hash || len(l.Transactions) != 2 {
+					t.Fatalf("ledger %d: %v", index, err)
 				}
-				if err := w.Close(); err != nil {
-					t.Fatal(err)
-				}
-				for index, w := range want {
-					var l xrpl.Ledger
-					if err := s.Ledger(index, &l); err != nil || l.Hash != w.Hash || len(l.Transactions) != 2 {
-						t.Fatalf("ledger %d: %v", index, err)
-					}
-				}
-				if s.Progress().From != 3 || stored.Load() != 200 || released.Load() != 200 {
-					t.Fatalf("progress %v, %d stored, %d released", s.Progress(), stored.Load(), released.Load())
-				}
-			})
-		}
-	}
-}
-
-func TestUnknownWriter(t *testing.T) {
-	if _, err := New("some", nil, Options{}); err == nil || !strings.Contains(err.Error(), "batch, each") {
-		t.Fatal(err)
+			}
+			if s.Progress().From != 3 || stored.Load() != 200 || released.Load() != 200 {
+				t.Fatalf("progress %v, %d stored, %d released", s.Progress(), stored.Load(), released.Load())
+			}
+		})
 	}
 }
 
 // After a failed batch no more ledgers are stored: they would leave a hole.
 func TestWriterStopsAtTheFirstFailure(t *testing.T) {
-	chain := xrpltest.Chain(1, 1, 100, 2)
-	for _, writers := range []int{1, 4} {
-		t.Run(fmt.Sprint(writers), func(t *testing.T) {
-			s := opened(t)
-			if err := s.Append(xrpltest.Chain(2, 50, 1, 2), store.Progress{From: 1, To: 1000}); err != nil { // in the way
-				t.Fatal(err)
-			}
-			var released atomic.Int64
-			w, err := New("batch", s, Options{Writers: writers, Queue: 4, Batch: 4})
-			if err != nil {
-				t.Fatal(err)
-			}
-			put, failed := 0, error(nil)
-			for i := len(chain) - 1; i >= 0; i-- {
-				put++
-				if err := w.Put(t.Context(), chain[i], func() { released.Add(1) }); err != nil {
-					failed = err
-				}
-			}
-			if err := w.Close(); !errors.Is(err, store.ErrConflict) {
-				t.Fatalf("closed with %v", err)
-			}
-			if failed != nil && !errors.Is(failed, store.ErrConflict) {
-				t.Fatalf("put ended with %v", failed)
-			}
-			if released.Load() != int64(put) {
-				t.Fatalf("%d of %d were released", released.Load(), put)
-			}
-			if s.Stored().Has(49) || len(s.Stored().Missing(s.Stored()[len(s.Stored())-1])) != 0 {
-				t.Fatalf("stored are %v", s.Stored())
-			}
-			for i := range uint32(49) {
-				if s.Stored().Has(i + 1) {
-					t.Fatalf("stored are %v, below what failed", s.Stored())
-				}
-			}
-		})
+	chain := xrpltest.Chain(1, 1, 3*queued, 2)
+	s := opened(t)
+	const inTheWay = 3*queued - 50
+	if err := s.Append(xrpltest.Chain(2, inTheWay, 1, 2), store.Progress{From: 1, To: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	var released atomic.Int64
+	w := New(s, Options{Batch: 4})
+	put, failed := 0, error(nil)
+	for i := len(chain) - 1; i >= 0; i-- {
+		put++
+		if err := w.Put(t.Context(), chain[i], func() { released.Add(1) }); err != nil {
+			failed = err
+		}
+	}
+	if err := w.Close(); !errors.Is(err, store.ErrConflict) {
+		t.Fatalf("closed with %v", err)
+	}
+	if failed != nil && !errors.Is(failed, store.ErrConflict) {
+		t.Fatalf("put ended with %v", failed)
+	}
+	if released.Load() != int64(put) {
+		t.Fatalf("%d of %d were released", released.Load(), put)
+	}
+	if len(s.Stored().Missing(s.Stored()[len(s.Stored())-1])) != 0 {
+		t.Fatalf("stored are %v", s.Stored())
+	}
+	for i := range uint32(inTheWay - 1) {
+		if s.Stored().Has(i + 1) {
+			t.Fatalf("stored are %v, below what failed", s.Stored())
+		}
 	}
 }
 

@@ -1,8 +1,4 @@
-// Package nodetree hashes transaction trees of the XRP Ledger in the straightforward way: a node is
-// an object with 16 children, and leaves are inserted one by one. It is what the tree of
-// xrpl.Verifier, which has no nodes, is compared with. It is not for state trees, and not fast. It
-// starts no goroutines.
-package nodetree
+package xrpl_test
 
 import (
 	"fmt"
@@ -10,9 +6,9 @@ import (
 	"dyno/services/ledger/xrpl"
 )
 
-// Verifier proves ledgers as xrpl.Verifier does, with the same results. Several goroutines may use
-// one.
-type Verifier struct{}
+// nodeTree proves ledgers as xrpl.Verifier does, with the same results, in the straightforward way:
+// a node is an object with 16 children, and leaves are inserted one by one.
+type nodeTree struct{}
 
 // node is an inner node, or a leaf when it has no children.
 type node struct {
@@ -21,7 +17,7 @@ type node struct {
 }
 
 // Ledger proves that a response is one ledger (level L1), as xrpl.Verifier.Ledger.
-func (Verifier) Ledger(l *xrpl.Ledger) (xrpl.Header, error) {
+func (nodeTree) Ledger(l *xrpl.Ledger) (xrpl.Header, error) {
 	h, err := xrpl.ParseHeader(l.Header)
 	if err != nil {
 		return h, err

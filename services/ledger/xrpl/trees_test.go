@@ -1,4 +1,4 @@
-package nodetree
+package xrpl_test
 
 import (
 	"bytes"
@@ -138,11 +138,11 @@ func TestTreesAgree(t *testing.T) {
 	sorted := xrpl.NewVerifier()
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawn(t, sorted)
-		if v := agree(t, sorted, Verifier{}, l); v.kind != nil {
+		if v := agree(t, sorted, nodeTree{}, l); v.kind != nil {
 			t.Fatalf("a right ledger: %s", v.text)
 		}
 		tamper(t, l)
-		agree(t, sorted, Verifier{}, l)
+		agree(t, sorted, nodeTree{}, l)
 	})
 }
 
@@ -160,11 +160,11 @@ func TestTreesAgreeOnTheFullest(t *testing.T) {
 	}
 	h := xrpl.Header{Index: l.Index, Transactions: root}
 	l.Header, l.Hash = h.Append(nil), h.Hash()
-	if v := agree(t, sorted, Verifier{}, l); v.kind != nil {
+	if v := agree(t, sorted, nodeTree{}, l); v.kind != nil {
 		t.Errorf("%d transactions: %s", len(l.Transactions), v.text)
 	}
 	l.Transactions = append(l.Transactions, xrpl.Transaction{Blob: []byte("one more")})
-	if v := agree(t, sorted, Verifier{}, l); v.kind != xrpl.ErrMalformed {
+	if v := agree(t, sorted, nodeTree{}, l); v.kind != xrpl.ErrMalformed {
 		t.Errorf("%d transactions: %v", len(l.Transactions), v.text)
 	}
 }
@@ -182,14 +182,14 @@ func TestEveryByteCounts(t *testing.T) {
 	}
 	h := xrpl.Header{Index: l.Index, Transactions: root}
 	l.Header, l.Hash = h.Append(nil), h.Hash()
-	if v := agree(t, sorted, Verifier{}, l); v.kind != nil {
+	if v := agree(t, sorted, nodeTree{}, l); v.kind != nil {
 		t.Fatal(v.text)
 	}
 	tx := l.Transactions[0]
 	for what, b := range map[string][]byte{"header": l.Header, "blob": tx.Blob, "meta": tx.Meta} {
 		for i := range b {
 			b[i] ^= 0x40
-			if v := agree(t, sorted, Verifier{}, l); v.kind == nil {
+			if v := agree(t, sorted, nodeTree{}, l); v.kind == nil {
 				t.Errorf("byte %d of the %s has no effect", i, what)
 			}
 			b[i] ^= 0x40
