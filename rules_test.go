@@ -264,10 +264,10 @@ func TestRulesCatchInside(t *testing.T) {
 		from, to string
 		ok       bool
 	}{
-		{"delivery", "routing", false},
-		{"delivery", "webhook", true},
-		{"ingest", "api", false},
-		{"journal", "store", false},
+		{"dispatch", "api", false},
+		{"dispatch", "webhook", true},
+		{"webhook", "dispatch", false},
+		{"journal", "dispatch", false},
 		{"soak", "soak/history", true},
 		{".", "api", true},
 		{"api", ".", false},

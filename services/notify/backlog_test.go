@@ -10,9 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"dyno/services/notify/delivery"
+	"dyno/services/notify/dispatch"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/routing"
 	"dyno/services/notify/subscription"
 )
 
@@ -167,7 +166,7 @@ func TestDisabledWithBacklog(t *testing.T) {
 			t.Errorf("%d letters, %+v", len(letters), s)
 		}
 		for i, l := range letters {
-			if l.Seq != uint64(i+1) || i > 0 && l.Reason != delivery.ReasonDisabled {
+			if l.Seq != uint64(i+1) || i > 0 && l.Reason != dispatch.ReasonDisabled {
 				t.Fatalf("letter %d: %+v", i, l)
 			}
 		}
@@ -264,7 +263,7 @@ func TestDamagedBacklog(t *testing.T) {
 		w.got(p, "/all", without(ids, "n200", "n201", "n203", "n400"))
 		w.got(p, "/some", without(a, "n200", "n400"))
 		w.got(q, "", ids)
-		for sub, want := range map[*routing.Subscription]int64{all: 4, some: 2, well: 0} {
+		for sub, want := range map[*dispatch.Subscription]int64{all: 4, some: 2, well: 0} {
 			if row := s.of(sub); row.Dead != want || row.Pending != 0 {
 				t.Errorf("%d are lost to a subscription, want %d: %+v", row.Dead, want, row)
 			}

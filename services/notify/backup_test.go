@@ -19,9 +19,8 @@ import (
 	"dyno/parts/assembly"
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
+	"dyno/services/notify/dispatch"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/routing"
-	"dyno/services/notify/store"
 )
 
 // While notices come, are delivered and trimmed, every backup is a data folder in which nothing is
@@ -37,7 +36,7 @@ func TestBackupWhileTrimming(t *testing.T) {
 	}
 	c := FromChoice(choice)
 	c.Data, c.AllowPrivate, c.testing.withoutKeeping = t.TempDir(), true, true
-	c.testing.openBackend = func(o store.Options, name string) (wal.Backend, error) {
+	c.testing.openBackend = func(o dispatch.StoreOptions, name string) (wal.Backend, error) {
 		return segment.Open(filepath.Join(o.Data, name), segment.Options{SegmentBytes: 1 << 10}) // a few notices
 	}
 	if err := os.WriteFile(filepath.Join(c.Data, "FORMAT"), []byte("as parts/datadir writes it\n"), 0o600); err != nil {
@@ -50,7 +49,7 @@ func TestBackupWhileTrimming(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := hooks.URL
-	if _, _, err := d.table.Subscribe(routing.Request{URL: &url}); err != nil {
+	if _, _, err := d.table.Subscribe(dispatch.SubscriptionRequest{URL: &url}); err != nil {
 		t.Fatal(err)
 	}
 	var acked atomic.Uint64

@@ -22,9 +22,8 @@ import (
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
 	"dyno/services/notify/api"
+	"dyno/services/notify/dispatch"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/routing"
-	"dyno/services/notify/store"
 	"dyno/services/notify/subscription"
 )
 
@@ -187,11 +186,11 @@ func newWorld(t *testing.T, settings map[string]string, also ...func(*Config)) *
 	}
 	w.c.testing.transport = inMemory{}
 	w.c.Fail = func(err error) { w.told = append(w.told, err) }
-	w.c.testing.openBackend = func(o store.Options, name string) (wal.Backend, error) {
+	w.c.testing.openBackend = func(o dispatch.StoreOptions, name string) (wal.Backend, error) {
 		files := o.Segments(name)
 		files.FS, files.SegmentBytes, files.Reserve = w.disk, 16<<10, files.Reserve/16
 		log, err := segment.Open(path.Join("/", name), files)
-		if err == nil && name == store.NoticesName {
+		if err == nil && name == dispatch.NoticesName {
 			return watched{log, &w.visited}, nil
 		}
 		return log, err
@@ -256,11 +255,11 @@ func (w *world) kill() {
 // checkpoint lets the maintainer write one: every 30 s, as it finds out every second.
 func (w *world) checkpoint() { pass(32 * time.Second) }
 
-func (w *world) subscribe(address string, wishes ...func(*routing.Request)) *routing.Subscription {
+func (w *world) subscribe(address string, wishes ...func(*dispatch.SubscriptionRequest)) *dispatch.Subscription {
 	if address[0] != 'h' {
 		address = "http://" + address
 	}
-	asked := routing.Request{URL: &address}
+	asked := dispatch.SubscriptionRequest{URL: &address}
 	for _, f := range wishes {
 		f(&asked)
 	}
@@ -271,20 +270,24 @@ func (w *world) subscribe(address string, wishes ...func(*routing.Request)) *rou
 	return sub
 }
 
-func (w *world) change(sub *routing.Subscription, f func(*subscription.Definition)) {
+func (w *world) change(sub *dispatch.Subscription, f func(*subscription.Definition)) {
 	if _, err := w.d.table.Change(sub.ID, func(def *subscription.Definition) error { f(def); return nil }); err != nil {
 		w.fail("changing a subscription: %v", err)
 	}
 }
 
-func ofTypes(types ...string) func(*routing.Request) {
-	return func(w *routing.Request) { w.Types = &types }
+func ofTypes(types ...string) func(*dispatch.SubscriptionRequest) {
+	return func(w *dispatch.SubscriptionRequest) { w.Types = &types }
 }
-func withRate(r float64) func(*routing.Request) { return func(w *routing.Request) { w.RatePerS = &r } }
-func withConcurrency(n int) func(*routing.Request) {
-	return func(w *routing.Request) { w.Concurrency = &n }
+func withRate(r float64) func(*dispatch.SubscriptionRequest) {
+	return func(w *dispatch.SubscriptionRequest) { w.RatePerS = &r }
 }
-func inBatchesOf(n int) func(*routing.Request) { return func(w *routing.Request) { w.Batch = &n } }
+func withConcurrency(n int) func(*dispatch.SubscriptionRequest) {
+	return func(w *dispatch.SubscriptionRequest) { w.Concurrency = &n }
+}
+func inBatchesOf(n int) func(*dispatch.SubscriptionRequest) {
+	return func(w *dispatch.SubscriptionRequest) { w.Batch = &n }
+}
 func aNotice(id, key, kind string) *notice.Notice {
 	return &notice.Notice{ID: id, Key: key, Type: kind, Payload: []byte("1")}
 }
@@ -363,7 +366,7 @@ func (w *world) sums() stats {
 type stats struct{ api.Stats }
 
 // of returns a subscription's row.
-func (s stats) of(sub *routing.Subscription) api.StatsRow {
+func (s stats) of(sub *dispatch.Subscription) api.StatsRow {
 	i := slices.IndexFunc(s.Subscriptions, func(r api.StatsRow) bool { return r.ID == sub.ID })
 	if i < 0 {
 		return api.StatsRow{}

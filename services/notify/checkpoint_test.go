@@ -11,9 +11,8 @@ import (
 	"dyno/parts/assembly"
 	"dyno/parts/wal"
 	"dyno/parts/wal/memory"
+	"dyno/services/notify/dispatch"
 	"dyno/services/notify/journal"
-	"dyno/services/notify/routing"
-	"dyno/services/notify/store"
 	"dyno/services/notify/subscription"
 )
 
@@ -51,7 +50,7 @@ func (w *tapped) Size() int64 { return 1 << 40 }
 
 // tap is a dispatcher with one subscription, whose journal is tapped, and that writes checkpoints
 // only on request.
-func tap(t *testing.T) (*Dispatcher, *routing.Subscription, *tapped) {
+func tap(t *testing.T) (*Dispatcher, *dispatch.Subscription, *tapped) {
 	t.Helper()
 	choice, err := Assembly().Resolve(assembly.Tuned, nil)
 	if err != nil {
@@ -60,8 +59,8 @@ func tap(t *testing.T) (*Dispatcher, *routing.Subscription, *tapped) {
 	w := &tapped{Backend: memory.New()}
 	c := FromChoice(choice)
 	c.AllowPrivate, c.testing.withoutKeeping = true, true
-	c.testing.openBackend = func(_ store.Options, name string) (wal.Backend, error) {
-		if name == store.JournalName {
+	c.testing.openBackend = func(_ dispatch.StoreOptions, name string) (wal.Backend, error) {
+		if name == dispatch.JournalName {
 			return w, nil
 		}
 		return memory.New(), nil
@@ -76,7 +75,7 @@ func tap(t *testing.T) (*Dispatcher, *routing.Subscription, *tapped) {
 		}
 	})
 	url := "http://192.0.2.1/a"
-	sub, _, err := d.table.Subscribe(routing.Request{URL: &url})
+	sub, _, err := d.table.Subscribe(dispatch.SubscriptionRequest{URL: &url})
 	if err != nil {
 		t.Fatal(err)
 	}

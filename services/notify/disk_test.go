@@ -12,8 +12,8 @@ import (
 	"dyno/parts/refusal"
 	"dyno/parts/wal"
 	"dyno/services/notify/api"
+	"dyno/services/notify/dispatch"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/routing"
 )
 
 // refused holds that a post was refused with a status.
@@ -217,7 +217,7 @@ func TestFailedSync(t *testing.T) {
 			w.refused(http.StatusServiceUnavailable, aNotice("bad", "k", "t"))
 			w.disk.FailSync(1)
 			address := "http://" + p.host + "/bad"
-			if _, _, err := w.d.table.Subscribe(routing.Request{URL: &address}); err == nil {
+			if _, _, err := w.d.table.Subscribe(dispatch.SubscriptionRequest{URL: &address}); err == nil {
 				t.Error("a subscription that could not be stored was accepted")
 			}
 		}

@@ -12,13 +12,9 @@ import (
 
 	"dyno/parts/wal"
 	"dyno/services/notify/api"
-	"dyno/services/notify/backlog"
 	"dyno/services/notify/dedup"
-	"dyno/services/notify/delivery"
-	"dyno/services/notify/ingest"
+	"dyno/services/notify/dispatch"
 	"dyno/services/notify/push"
-	"dyno/services/notify/routing"
-	"dyno/services/notify/store"
 	"dyno/services/notify/webhook"
 )
 
@@ -55,7 +51,7 @@ type Config struct {
 	SecretOverlap time.Duration `set:"secret_overlap" default:"24h" min:"0s" max:"720h" doc:"time that a replaced secret still signs"`
 
 	Streams   push.Options
-	JetStream store.JetStream
+	JetStream dispatch.JetStream
 	Data      string // folder of the logs
 
 	AllowPrivate bool
@@ -70,22 +66,22 @@ type Config struct {
 
 // stubs are what tests put into a dispatcher. Their zero value changes nothing.
 type stubs struct {
-	openBackend    func(store.Options, string) (wal.Backend, error) // opens the logs
-	transport      http.RoundTripper                                // sends webhooks
-	withoutKeeping bool                                             // no maintenance on a clock
+	openBackend    func(dispatch.StoreOptions, string) (wal.Backend, error) // opens the logs
+	transport      http.RoundTripper                                        // sends webhooks
+	withoutKeeping bool                                                     // no maintenance on a clock
 }
 
 // Dispatcher accepts notices and delivers them. It owns the goroutines of its parts; Close ends
 // them.
 type Dispatcher struct {
 	config     Config
-	store      *store.Store
-	deliverer  *delivery.Deliverer
-	table      *routing.Table
-	reader     *backlog.Reader
-	maintainer *backlog.Maintainer
-	acceptor   *ingest.Acceptor
-	stream     *ingest.Stream
+	store      *dispatch.Store
+	deliverer  *dispatch.Deliverer
+	table      *dispatch.Table
+	reader     *dispatch.Reader
+	maintainer *dispatch.Maintainer
+	acceptor   *dispatch.Acceptor
+	stream     *dispatch.Stream
 	streams    *push.Streams
 	api        *api.API
 
@@ -123,7 +119,7 @@ func New(c Config) (*Dispatcher, error) {
 // open opens the logs, assembles the parts, and takes up what the last process left.
 func (d *Dispatcher) open(sender *webhook.Sender) (err error) {
 	c := d.config
-	s, recovered, err := store.Open(store.Options{
+	s, recovered, err := dispatch.OpenStore(dispatch.StoreOptions{
 		Log: c.Log, Commit: c.Commit, Data: c.Data, JetStream: c.JetStream, AcceptDamage: c.AcceptDamage,
 		DeadLetters: c.DeadLetters, DeadBytes: c.DeadBytes, Logger: c.Logger, Fail: c.Fail, Backend: c.testing.openBackend,
 	})
@@ -131,7 +127,7 @@ func (d *Dispatcher) open(sender *webhook.Sender) (err error) {
 		return err
 	}
 	d.store = s
-	d.deliverer, err = delivery.New(delivery.Options{
+	d.deliverer, err = dispatch.NewDeliverer(dispatch.DelivererOptions{
 		Sender: sender, Journal: s.Journal, Report: s.Report,
 		Batching: c.Batching, Workers: c.Workers,
 		MaxAttempts: c.MaxAttempts, Backoff: c.Backoff, MaxBackoff: c.MaxBackoff, Window: c.Window, Memory: c.Memory, Tracer: c.Tracer,
@@ -139,22 +135,22 @@ func (d *Dispatcher) open(sender *webhook.Sender) (err error) {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	d.table = routing.New(routing.Options{Store: s, Deliverer: d.deliverer, SecretOverlap: c.SecretOverlap, AllowPrivate: c.AllowPrivate, Log: c.Logger})
-	d.reader = backlog.NewReader(backlog.Options{Store: s, Table: d.table, Deliverer: d.deliverer, KeepAge: c.KeepAge, Log: c.Logger})
-	d.maintainer = backlog.NewMaintainer(backlog.MaintainerOptions{
+	d.table = dispatch.NewTable(dispatch.TableOptions{Store: s, Deliverer: d.deliverer, SecretOverlap: c.SecretOverlap, AllowPrivate: c.AllowPrivate, Log: c.Logger})
+	d.reader = dispatch.NewReader(dispatch.ReaderOptions{Store: s, Table: d.table, Deliverer: d.deliverer, KeepAge: c.KeepAge, Log: c.Logger})
+	d.maintainer = dispatch.NewMaintainer(dispatch.MaintainerOptions{
 		Store: s, Table: d.table, Deliverer: d.deliverer, KeepAge: c.KeepAge, KeepBytes: c.KeepBytes,
 		History: max(c.History, c.DedupWindow), HistoryBytes: c.HistoryBytes,
 	})
 	ids := dedup.New(c.DedupWindow, c.DedupLimit)
-	recovery := backlog.Recovery{Reader: d.reader, Maintainer: d.maintainer, IDs: ids, DedupLimit: c.DedupLimit, AcceptDamage: c.AcceptDamage}
+	recovery := dispatch.Recovery{Reader: d.reader, Maintainer: d.maintainer, IDs: ids, DedupLimit: c.DedupLimit, AcceptDamage: c.AcceptDamage}
 	if err := recovery.Run(recovered); err != nil {
 		d.deliverer.Stop()
 		return errors.Join(err, s.Close())
 	}
-	d.stream = ingest.NewStream(s)
+	d.stream = dispatch.NewStream(s)
 	c.Streams.Log = c.Logger
 	d.streams = push.New(d.stream, c.Streams)
-	d.acceptor = ingest.New(ingest.Options{
+	d.acceptor = dispatch.NewAcceptor(dispatch.AcceptorOptions{
 		Store: s, IDs: ids, Table: d.table, Reader: d.reader, Deliverer: d.deliverer, Stream: d.stream,
 		MaxPending: c.MaxPending, MaxLog: c.MaxLog, MaxAge: c.MaxAge,
 	})

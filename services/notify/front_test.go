@@ -22,8 +22,7 @@ import (
 	"dyno/parts/wal"
 	"dyno/parts/wal/memory"
 	"dyno/services/notify/api"
-	"dyno/services/notify/routing"
-	"dyno/services/notify/store"
+	"dyno/services/notify/dispatch"
 )
 
 // fronted is a dispatcher behind net/http, and behind a front if there is one.
@@ -194,8 +193,8 @@ func (g *gated) Sync() error {
 func held(t *testing.T, change func(*Config)) (*fronted, *gated) {
 	g := &gated{Backend: memory.New(), tokens: make(chan struct{}, 1000), syncs: make(chan struct{}, 1000)}
 	return newFronted(t, "loop", func(c *Config) {
-		c.testing.openBackend = func(_ store.Options, name string) (wal.Backend, error) {
-			if name == store.NoticesName {
+		c.testing.openBackend = func(_ dispatch.StoreOptions, name string) (wal.Backend, error) {
+			if name == dispatch.NoticesName {
 				return g, nil
 			}
 			return memory.New(), nil
@@ -242,7 +241,7 @@ func TestFrontKeepsIdempotencyKeys(t *testing.T) {
 	}))
 	defer receiver.Close()
 	defer close(next)
-	if _, _, err := s.d.table.Subscribe(routing.Request{URL: &receiver.URL}); err != nil {
+	if _, _, err := s.d.table.Subscribe(dispatch.SubscriptionRequest{URL: &receiver.URL}); err != nil {
 		t.Fatal(err)
 	}
 	const last = "Connection: close\r\n"
@@ -305,7 +304,7 @@ func (s *fronted) oneThenTen(t *testing.T, g *gated) (first, rest func() map[int
 func TestFrontRefusesAsFewAsCanBe(t *testing.T) {
 	s, g := held(t, func(c *Config) { c.MaxPending = 4 })
 	url := "http://192.0.2.1/hook" // which never answers
-	if _, _, err := s.d.table.Subscribe(routing.Request{URL: &url}); err != nil {
+	if _, _, err := s.d.table.Subscribe(dispatch.SubscriptionRequest{URL: &url}); err != nil {
 		t.Fatal(err)
 	}
 	first, rest := s.oneThenTen(t, g)

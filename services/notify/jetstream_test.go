@@ -16,12 +16,12 @@ import (
 	"dyno/parts/assembly"
 	"dyno/parts/quicktest"
 	"dyno/parts/wal"
+	"dyno/services/notify/dispatch"
 	"dyno/services/notify/jetstream"
 	"dyno/services/notify/jetstream/natstest"
 	"dyno/services/notify/journal"
 	"dyno/services/notify/notifytest"
 	"dyno/services/notify/notifytest/full"
-	"dyno/services/notify/store"
 	"dyno/services/notify/subscription"
 )
 
@@ -315,7 +315,7 @@ func TestJetStreamLosesAServer(t *testing.T) {
 	send(d)
 	// Whichever leads the streams, and where the dispatcher is connected, one of them matters: the
 	// leader.
-	leader := natstest.Leader(t, urls, "three_"+store.NoticesName)
+	leader := natstest.Leader(t, urls, "three_"+dispatch.NoticesName)
 	nodes[slices.IndexFunc(nodes, func(n *natstest.Server) bool { return n.Name == leader })].Stop()
 	for range 20 {
 		send(d)

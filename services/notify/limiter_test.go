@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"dyno/services/notify/delivery"
+	"dyno/services/notify/dispatch"
 )
 
 // What delivery begins with and stops at: webhooks in flight to a new receiver, and failures that
@@ -26,7 +26,7 @@ func TestSlowStart(t *testing.T) {
 		w.mustPost(aSeries("n", 200, "", "t")...)
 		for delivered := range 100 {
 			synctest.Wait()
-			if n, want := p.inFlight(), min(firstLimit+delivered, delivery.DefaultConcurrency); n != want {
+			if n, want := p.inFlight(), min(firstLimit+delivered, dispatch.DefaultConcurrency); n != want {
 				t.Fatalf("after %d deliveries %d are in flight, want %d", delivered, n, want)
 			}
 			release <- struct{}{}
@@ -76,7 +76,7 @@ func TestBreaker(t *testing.T) {
 				pass(time.Millisecond)
 			}
 			got := p.seen("")[breakerFailures+n:]
-			if pause := got[0].at.Sub(last); len(got) != 1 || pause < most/2 || pause > most+2*delivery.Tick {
+			if pause := got[0].at.Sub(last); len(got) != 1 || pause < most/2 || pause > most+2*dispatch.Tick {
 				t.Fatalf("pause %d: %d attempts after %v, want one after %v to %v", n, len(got), pause, most/2, most)
 			}
 			if row := w.sums().of(sub); row.State != "failing" || row.Limit != 1 {
@@ -137,7 +137,7 @@ func TestRate(t *testing.T) {
 		w.mustPost(aSeries("n", 20, "", "t")...)
 		w.settle()
 		for i, h := range p.seen("") {
-			if at, due := h.at.Sub(began), time.Duration(i)*time.Second/2; at < due-delivery.Tick || at > due+time.Duration(i+1)*2*delivery.Tick {
+			if at, due := h.at.Sub(began), time.Duration(i)*time.Second/2; at < due-dispatch.Tick || at > due+time.Duration(i+1)*2*dispatch.Tick {
 				t.Errorf("webhook %d came after %v, due after %v", i, at, due)
 			}
 		}

@@ -6,14 +6,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"dyno/services/notify/delivery"
-	"dyno/services/notify/routing"
+	"dyno/services/notify/dispatch"
 )
 
 // seqs is the numbers of a subscription's dead letters.
-func (w *world) seqs(sub *routing.Subscription) (seqs []uint64) {
+func (w *world) seqs(sub *dispatch.Subscription) (seqs []uint64) {
 	for _, l := range w.d.store.Journal.DeadLetters(sub.ID) {
-		if l.Reason != delivery.ReasonExpired {
+		if l.Reason != dispatch.ReasonExpired {
 			w.fail("letter %+v", l)
 		}
 		seqs = append(seqs, l.Seq)

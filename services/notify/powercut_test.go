@@ -12,8 +12,8 @@ import (
 	"dyno/parts/vfs/faultdisk"
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
+	"dyno/services/notify/dispatch"
 	"dyno/services/notify/soak"
-	"dyno/services/notify/store"
 )
 
 // Nothing that was acknowledged is lost when the power goes, on a disk that is harsher than real
@@ -29,7 +29,7 @@ func TestPowerCut(t *testing.T) {
 	disk := faultdisk.New()
 	c := FromChoice(choice)
 	c.AllowPrivate = true
-	c.testing.openBackend = func(_ store.Options, name string) (wal.Backend, error) {
+	c.testing.openBackend = func(_ dispatch.StoreOptions, name string) (wal.Backend, error) {
 		return segment.Open(path.Join("/", name), segment.Options{FS: disk, SegmentBytes: 256 << 10}) // many segments
 	}
 	start := func() (*soak.Instance, error) {

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"dyno/parts/quicktest"
-	"dyno/services/notify/delivery"
+	"dyno/services/notify/dispatch"
 	"dyno/services/notify/notice"
 	"dyno/services/notify/subscription"
 	"dyno/services/notify/topic"
@@ -60,7 +60,7 @@ func TestParkedAttemptsKeepTheirTime(t *testing.T) {
 					t.Errorf("%d attempts, and only the first was due", n)
 				}
 				w.settle()
-				if got := p.seen(""); got[1].at.Sub(began) < after-delivery.Tick || got[1].at.Sub(began) > after+10*delivery.Tick {
+				if got := p.seen(""); got[1].at.Sub(began) < after-dispatch.Tick || got[1].at.Sub(began) > after+10*dispatch.Tick {
 					t.Errorf("the second attempt was after %v, due after %v", got[1].at.Sub(began), after)
 				}
 				w.got(p, "", []string{"1", "2"})

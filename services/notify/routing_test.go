@@ -9,9 +9,8 @@ import (
 	"dyno/parts/assembly"
 	"dyno/parts/wal"
 	"dyno/parts/wal/memory"
+	"dyno/services/notify/dispatch"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/routing"
-	"dyno/services/notify/store"
 )
 
 // unreachable answers no webhook.
@@ -26,23 +25,23 @@ func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
 func TestSubscriptionsChangeWhileANoticeIsWritten(t *testing.T) {
 	address, other, off := "http://192.0.2.1/a", []string{"other"}, true
 	for what, c := range map[string]struct {
-		change func(table *routing.Table, id string) error
+		change func(table *dispatch.Table, id string) error
 		want   int
 	}{
-		"nothing": {func(*routing.Table, string) error { return nil }, 1},
-		"another": {func(table *routing.Table, _ string) error {
-			_, _, err := table.Subscribe(routing.Request{URL: &address})
+		"nothing": {func(*dispatch.Table, string) error { return nil }, 1},
+		"another": {func(table *dispatch.Table, _ string) error {
+			_, _, err := table.Subscribe(dispatch.SubscriptionRequest{URL: &address})
 			return err
 		}, 2},
-		"other types": {func(table *routing.Table, id string) error {
-			_, _, err := table.Update(id, routing.Request{Types: &other})
+		"other types": {func(table *dispatch.Table, id string) error {
+			_, _, err := table.Update(id, dispatch.SubscriptionRequest{Types: &other})
 			return err
 		}, 0},
-		"disabled": {func(table *routing.Table, id string) error {
-			_, _, err := table.Update(id, routing.Request{Disabled: &off})
+		"disabled": {func(table *dispatch.Table, id string) error {
+			_, _, err := table.Update(id, dispatch.SubscriptionRequest{Disabled: &off})
 			return err
 		}, 0},
-		"deleted": {(*routing.Table).Unsubscribe, 0},
+		"deleted": {(*dispatch.Table).Unsubscribe, 0},
 	} {
 		t.Run(what, func(t *testing.T) {
 			choice, err := Assembly().Resolve(assembly.Tuned, nil)
@@ -52,8 +51,8 @@ func TestSubscriptionsChangeWhileANoticeIsWritten(t *testing.T) {
 			notices := &tapped{Backend: memory.New()}
 			config := FromChoice(choice)
 			config.AllowPrivate, config.testing.withoutKeeping, config.testing.transport = true, true, unreachable{}
-			config.testing.openBackend = func(_ store.Options, name string) (wal.Backend, error) {
-				if name == store.NoticesName {
+			config.testing.openBackend = func(_ dispatch.StoreOptions, name string) (wal.Backend, error) {
+				if name == dispatch.NoticesName {
 					return notices, nil
 				}
 				return memory.New(), nil
@@ -63,7 +62,7 @@ func TestSubscriptionsChangeWhileANoticeIsWritten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sub, _, err := d.table.Subscribe(routing.Request{URL: &address})
+			sub, _, err := d.table.Subscribe(dispatch.SubscriptionRequest{URL: &address})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,12 +7,10 @@
 // This package assembles the service of its parts, which know only those below them:
 //
 //	api       requests in, answers out
-//	ingest    reads notices, makes them durable and hands them out in the order of their numbers
-//	backlog   leaves in the log what does not fit into memory; checkpoints, recovery
-//	routing   the subscriptions, and which of them a notice goes to
-//	delivery  lanes (the notices of one key that one subscription has not got), limiters, workers
+//	dispatch  who is owed what, and getting it there: subscriptions, lanes (the notices of one key
+//	          that one subscription has not got), limiters, workers, and the two logs that are all
+//	          its state: the notices, and a journal of what became of them
 //	webhook   makes, signs and posts one webhook
-//	store     the two logs that are all its state: the notices, and a journal of what became of them
 //	notice    the event itself, and its record
 //
 // The run queue between limiters and workers holds lanes, never bare notices, so that at most one
@@ -43,8 +41,8 @@ import (
 	"dyno/parts/wal/segment/backup"
 	"dyno/services/notify/api"
 	"dyno/services/notify/apikey"
+	"dyno/services/notify/dispatch"
 	"dyno/services/notify/page"
-	"dyno/services/notify/store"
 )
 
 // slowestAnswer is how long an answer may take before its client reads it: a log of several
@@ -196,7 +194,7 @@ func (d *Dispatcher) backup() http.Handler {
 	}
 	return backup.Handler("notifyd", func() (snapshot *backup.Snapshot, err error) {
 		d.maintainer.WithoutTrimming(func() {
-			snapshot, err = backup.Open(d.config.Data, store.JournalName, store.NoticesName, store.EngineFile, "FORMAT") // parts/datadir wants the last
+			snapshot, err = backup.Open(d.config.Data, dispatch.JournalName, dispatch.NoticesName, dispatch.EngineFile, "FORMAT") // parts/datadir wants the last
 		})
 		return snapshot, err
 	}, d.config.Logger)

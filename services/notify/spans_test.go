@@ -17,15 +17,13 @@ import (
 	"dyno/parts/assembly"
 	"dyno/parts/wal"
 	"dyno/parts/wal/memory"
-	"dyno/services/notify/delivery"
-	"dyno/services/notify/ingest"
+	"dyno/services/notify/api"
+	"dyno/services/notify/dispatch"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/routing"
-	"dyno/services/notify/store"
 )
 
 // inNoFile keeps a log in memory.
-func inNoFile(store.Options, string) (wal.Backend, error) { return memory.New(), nil }
+func inNoFile(dispatch.StoreOptions, string) (wal.Backend, error) { return memory.New(), nil }
 
 // startTraced starts a dispatcher that makes spans, with a receiver; both end with the test.
 func startTraced(t *testing.T, c Config, batch int, receiver http.HandlerFunc) (*Dispatcher, *tracetest.SpanRecorder) {
@@ -43,9 +41,9 @@ func startTraced(t *testing.T, c Config, batch int, receiver http.HandlerFunc) (
 	return d, spans
 }
 
-func subscribe(t *testing.T, d *Dispatcher, url string, batch int) *routing.Subscription {
+func subscribe(t *testing.T, d *Dispatcher, url string, batch int) *dispatch.Subscription {
 	t.Helper()
-	sub, _, err := d.table.Subscribe(routing.Request{URL: &url, Batch: &batch})
+	sub, _, err := d.table.Subscribe(dispatch.SubscriptionRequest{URL: &url, Batch: &batch})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +106,7 @@ func TestSpansOfANotice(t *testing.T) {
 				if s.EndTime().Before(s.StartTime()) {
 					t.Errorf("%s is from %v to %v", s.Name(), s.StartTime(), s.EndTime())
 				}
-				if s.Name() == delivery.SpanDeliver {
+				if s.Name() == dispatch.SpanDeliver {
 					if !s.StartTime().Equal(waited) {
 						t.Errorf("an attempt began at %v, the wait for it ended at %v", s.StartTime(), waited)
 					}
@@ -140,7 +138,7 @@ func TestSpansOfABatch(t *testing.T) {
 	for _, s := range recorder.Ended() {
 		counts[s.Name()]++
 	}
-	if counts[delivery.SpanQueue] != traced || counts[delivery.SpanDeliver] != traced {
+	if counts[dispatch.SpanQueue] != traced || counts[dispatch.SpanDeliver] != traced {
 		t.Errorf("%v", counts)
 	}
 }
@@ -156,7 +154,7 @@ func TestUnsampledTraceIsForwarded(t *testing.T) {
 	at := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceState: state})
 	n := &notice.Notice{ID: "1", Key: "k", Type: "t", Payload: []byte("1")}
 	r := httptest.NewRequestWithContext(trace.ContextWithSpanContext(t.Context(), at), "POST", "/", nil)
-	ingest.MarkTraces(r, []*notice.Notice{n})
+	api.MarkTraces(r, []*notice.Notice{n})
 	if _, _, err := d.acceptor.Accept(t.Context(), []*notice.Notice{n}); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"dyno/services/notify/api"
-	"dyno/services/notify/routing"
+	"dyno/services/notify/dispatch"
 )
 
 // call sends a request to the API and reads the answer.
@@ -81,7 +81,7 @@ func TestStatsAreSearched(t *testing.T) {
 				t.Errorf("%s: %d listed, %d match, %d more", query, len(s.Subscriptions), s.Matching, s.More)
 			}
 		}
-		for _, query := range []string{"?state=fine", "?offset=-1", "?offset=-73786976294838206464", "?offset=x", "?q=" + strings.Repeat("x", routing.MaxURL+1)} {
+		for _, query := range []string{"?state=fine", "?offset=-1", "?offset=-73786976294838206464", "?offset=x", "?q=" + strings.Repeat("x", dispatch.MaxURL+1)} {
 			var bad struct{ Field string }
 			if w.call("GET", "/v1/stats"+query, http.StatusBadRequest, &bad); bad.Field == "" {
 				t.Errorf("%.20s: no field", query)

@@ -1,6 +1,6 @@
 // Package api is notifyd's HTTP API: requests in, answers out, by net/http or by event loops (the
 // seam "ingest"). It reads the statistics as well, which the metrics share. It is not for what a
-// request does: that is services/notify/ingest, routing and the packages below.
+// request does: that is services/notify/dispatch.
 //
 // An API starts no goroutines. A Front owns its event loops and one goroutine that stores; Drain
 // waits for them.
@@ -14,21 +14,17 @@ import (
 
 	"dyno/parts/refusal"
 	"dyno/parts/unrouted"
-	"dyno/services/notify/backlog"
-	"dyno/services/notify/delivery"
-	"dyno/services/notify/ingest"
+	"dyno/services/notify/dispatch"
 	"dyno/services/notify/push"
-	"dyno/services/notify/routing"
-	"dyno/services/notify/store"
 )
 
 // API serves requests.
 type API struct {
-	Store     *store.Store
-	Table     *routing.Table
-	Acceptor  *ingest.Acceptor
-	Reader    *backlog.Reader
-	Deliverer *delivery.Deliverer
+	Store     *dispatch.Store
+	Table     *dispatch.Table
+	Acceptor  *dispatch.Acceptor
+	Reader    *dispatch.Reader
+	Deliverer *dispatch.Deliverer
 	Streams   *push.Streams
 
 	testing chan struct{} // holds a token for each test webhook in progress
@@ -83,11 +79,11 @@ func (e endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) postNotices(w http.ResponseWriter, r *http.Request) (int, any, error) {
-	notices, batch, err := ingest.Read(w, r)
+	notices, batch, err := readNotices(w, r)
 	if err != nil {
 		return 0, nil, err
 	}
-	ingest.MarkTraces(r, notices)
+	MarkTraces(r, notices)
 	receipts, deliveries, err := a.Acceptor.Accept(r.Context(), notices)
 	if err != nil {
 		return 0, nil, err
@@ -109,15 +105,15 @@ func (a *API) postNotices(w http.ResponseWriter, r *http.Request) (int, any, err
 }
 
 type acceptedOne struct {
-	ingest.Receipt
+	dispatch.Receipt
 	Deliveries int `json:"deliveries"` // one per subscription that wants it
 }
 
 type acceptedBatch struct {
-	Accepted   int              `json:"accepted"`
-	Duplicates int              `json:"duplicates"`
-	Deliveries int              `json:"deliveries"` // one per notice and subscription that wants it
-	Notices    []ingest.Receipt `json:"notices"`    // in the order of the lines
+	Accepted   int                `json:"accepted"`
+	Duplicates int                `json:"duplicates"`
+	Deliveries int                `json:"deliveries"` // one per notice and subscription that wants it
+	Notices    []dispatch.Receipt `json:"notices"`    // in the order of the lines
 }
 
 // Workers serves the requests that change the number of workers while they run.
@@ -127,8 +123,8 @@ func (a *API) postWorkers(w http.ResponseWriter, r *http.Request) (int, any, err
 	var ask struct {
 		Workers int `json:"workers"`
 	}
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<10)).Decode(&ask); err != nil || ask.Workers < 1 || ask.Workers > delivery.MaxWorkers {
-		return 0, nil, refusal.Field("workers", "workers: send {\"workers\": N} with 1 to %d", delivery.MaxWorkers)
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<10)).Decode(&ask); err != nil || ask.Workers < 1 || ask.Workers > dispatch.MaxWorkers {
+		return 0, nil, refusal.Field("workers", "workers: send {\"workers\": N} with 1 to %d", dispatch.MaxWorkers)
 	}
 	a.Deliverer.Resize(ask.Workers)
 	return http.StatusOK, ask, nil
@@ -146,15 +142,15 @@ func answer(w http.ResponseWriter, status int, v any) {
 func AnswerError(w http.ResponseWriter, err error) {
 	r := refusal.New(http.StatusInternalServerError, "%v", err)
 	errors.As(err, &r)
-	batch := new(ingest.BatchError)
+	batch := new(dispatch.BatchError)
 	errors.As(err, &batch)
 	switch r.Status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusInsufficientStorage:
 		w.Header().Set("Retry-After", "1")
 	}
 	answer(w, r.Status, struct {
-		Error string           `json:"error"`
-		Field string           `json:"field,omitempty"`
-		Lines []ingest.BadLine `json:"lines,omitempty"`
+		Error string             `json:"error"`
+		Field string             `json:"field,omitempty"`
+		Lines []dispatch.BadLine `json:"lines,omitempty"`
 	}{strings.ToValidUTF8(r.Text, "?"), r.Field, batch.Lines})
 }

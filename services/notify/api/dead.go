@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"dyno/parts/refusal"
+	"dyno/services/notify/dispatch"
 	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/routing"
 	"dyno/services/notify/subscription"
 )
 
@@ -121,7 +121,7 @@ func (a *API) deleteDead(_ http.ResponseWriter, r *http.Request) (int, any, erro
 }
 
 // changeDead calls change with the subscription of a dead letter, whose mutex is held.
-func (a *API) changeDead(r *http.Request, change func(sub *routing.Subscription, seq uint64) error) error {
+func (a *API) changeDead(r *http.Request, change func(sub *dispatch.Subscription, seq uint64) error) error {
 	id, seq, _ := parseDeadLetterID(r.PathValue("id"))
 	sub := a.Table.Get(id)
 	if sub == nil {
@@ -132,7 +132,7 @@ func (a *API) changeDead(r *http.Request, change func(sub *routing.Subscription,
 	return noDeadLetter(r, change(sub, seq))
 }
 
-func (a *API) replay(sub *routing.Subscription, seq uint64) error {
+func (a *API) replay(sub *dispatch.Subscription, seq uint64) error {
 	if sub.Gone {
 		return journal.ErrUnknown
 	}
@@ -147,7 +147,7 @@ func (a *API) replay(sub *routing.Subscription, seq uint64) error {
 	return a.Reader.Replay(sub, letter, record)
 }
 
-func (a *API) purge(sub *routing.Subscription, seq uint64) error {
+func (a *API) purge(sub *dispatch.Subscription, seq uint64) error {
 	ok, err := a.Store.Journal.Purge(sub.ID, seq)
 	if err := a.unchanged(ok, err); err != nil {
 		return err

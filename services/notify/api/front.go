@@ -16,7 +16,7 @@ import (
 	"dyno/parts/httploop/wire"
 	"dyno/parts/lameduck"
 	"dyno/parts/refusal"
-	"dyno/services/notify/ingest"
+	"dyno/services/notify/dispatch"
 	"dyno/services/notify/notice"
 )
 
@@ -26,7 +26,7 @@ import (
 //
 // Its goroutines are the loops', in Serve, and one that stores; Drain ends them and waits.
 type Front struct {
-	accept *ingest.Acceptor
+	accept *dispatch.Acceptor
 	ctx    context.Context // of what it accepts
 	guard  *pages.Guard
 	allows func(authorization string) bool // nil means that no API key is needed. It does not block
@@ -69,7 +69,7 @@ type FrontOptions struct {
 
 // NewFront begins to serve what connects to the listener. The error is httploop.ErrUnsupported
 // where the system has no event loops.
-func NewFront(a *ingest.Acceptor, o FrontOptions) (*Front, error) {
+func NewFront(a *dispatch.Acceptor, o FrontOptions) (*Front, error) {
 	f := &Front{accept: a, ctx: o.Context, guard: o.Guard, allows: o.Allows}
 	f.changed.L = &f.mu
 	var err error
@@ -147,9 +147,9 @@ func (f *Front) turn(_ int, requests []*httploop.Request) {
 	fresh := make([]*httploop.Request, 0, len(requests))
 	for _, r := range requests {
 		key := strings.Clone(r.Field("Idempotency-Key")) // the notice may keep it as its id
-		err := ingest.CheckID("Idempotency-Key", key)
+		err := checkID("Idempotency-Key", key)
 		if err == nil {
-			r.Data, err = ingest.Parse(r.Body, key)
+			r.Data, err = parseNotice(r.Body, key)
 		}
 		if err != nil {
 			respond(&r.Response, err)
@@ -234,7 +234,7 @@ func (f *Front) next(into []*httploop.Request) []*httploop.Request {
 }
 
 // received answers for a notice as postNotices does.
-func received(resp *wire.Response, receipt ingest.Receipt, n *notice.Notice) {
+func received(resp *wire.Response, receipt dispatch.Receipt, n *notice.Notice) {
 	resp.Status = http.StatusAccepted
 	deliveries := n.Owed
 	if receipt.Duplicate {

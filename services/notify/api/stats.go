@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dyno/parts/refusal"
-	"dyno/services/notify/routing"
+	"dyno/services/notify/dispatch"
 	"dyno/services/notify/subscription"
 )
 
@@ -127,7 +127,7 @@ func (s *Stats) add(row StatsRow) {
 	}
 }
 
-func rowOf(sub *routing.Subscription, now time.Time) StatsRow {
+func rowOf(sub *dispatch.Subscription, now time.Time) StatsRow {
 	sub.Mu.Lock()
 	defer sub.Mu.Unlock()
 	s := sub.Status()
@@ -146,7 +146,7 @@ func rowOf(sub *routing.Subscription, now time.Time) StatsRow {
 type search string
 
 // maxSearch bounds it, in bytes: a URL is no longer.
-const maxSearch = routing.MaxURL
+const maxSearch = dispatch.MaxURL
 
 // searchOf reads the search of a request.
 func searchOf(r *http.Request) (search, error) {

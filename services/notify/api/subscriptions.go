@@ -12,8 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"dyno/parts/refusal"
-	"dyno/services/notify/delivery"
-	"dyno/services/notify/routing"
+	"dyno/services/notify/dispatch"
 )
 
 // subscriptionView is what the API shows of a subscription.
@@ -30,7 +29,7 @@ type subscriptionView struct {
 	Disabled    string    `json:"disabled,omitempty"` // reason
 }
 
-func viewOf(sub *routing.Subscription, secret string) subscriptionView {
+func viewOf(sub *dispatch.Subscription, secret string) subscriptionView {
 	sub.Mu.Lock()
 	defer sub.Mu.Unlock()
 	v := subscriptionView{
@@ -38,7 +37,7 @@ func viewOf(sub *routing.Subscription, secret string) subscriptionView {
 		Concurrency: sub.Def.Concurrency, Batch: max(sub.Def.Batch, 1), Created: sub.Def.Created, Disabled: sub.Def.Disabled,
 	}
 	if v.Concurrency == 0 {
-		v.Concurrency = delivery.DefaultConcurrency
+		v.Concurrency = dispatch.DefaultConcurrency
 	}
 	return v
 }
@@ -46,7 +45,7 @@ func viewOf(sub *routing.Subscription, secret string) subscriptionView {
 // maxRequest bounds the body of a subscription: 100 types of 256 bytes, a URL, a secret.
 const maxRequest = 64 << 10
 
-func readRequest(w http.ResponseWriter, r *http.Request) (ask routing.Request, err error) {
+func readRequest(w http.ResponseWriter, r *http.Request) (ask dispatch.SubscriptionRequest, err error) {
 	text, err := jsontext.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest), jsontext.AllowDuplicateNames(true)).ReadValue() // encoding/json would replace what is not UTF-8 by U+FFFD
 	if err == nil {
 		decoder := json.NewDecoder(bytes.NewReader(text))
@@ -120,7 +119,7 @@ func (a *API) listSubscriptions(_ http.ResponseWriter, r *http.Request) (int, an
 func (a *API) getSubscription(_ http.ResponseWriter, r *http.Request) (int, any, error) {
 	sub := a.Table.Get(r.PathValue("id"))
 	if sub == nil {
-		return 0, nil, noSubscription(r, routing.ErrUnknown)
+		return 0, nil, noSubscription(r, dispatch.ErrUnknown)
 	}
 	return http.StatusOK, viewOf(sub, ""), nil
 }
@@ -133,7 +132,7 @@ func (a *API) deleteSubscription(_ http.ResponseWriter, r *http.Request) (int, a
 }
 
 func noSubscription(r *http.Request, err error) error {
-	if errors.Is(err, routing.ErrUnknown) {
+	if errors.Is(err, dispatch.ErrUnknown) {
 		return refusal.New(http.StatusNotFound, "no subscription %q", r.PathValue("id"))
 	}
 	return err

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"dyno/parts/refusal"
+	"dyno/services/notify/dispatch"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/routing"
 )
 
 // maxTesting bounds the test webhooks in progress: people send them by hand.
@@ -32,7 +32,7 @@ type trial struct {
 func (a *API) testSubscription(_ http.ResponseWriter, r *http.Request) (int, any, error) {
 	sub := a.Table.Get(r.PathValue("id"))
 	if sub == nil {
-		return 0, nil, noSubscription(r, routing.ErrUnknown)
+		return 0, nil, noSubscription(r, dispatch.ErrUnknown)
 	}
 	select {
 	case a.testing <- struct{}{}:

@@ -8,7 +8,7 @@
 //	err = j.Delivered(definition.ID, seq)    // within a second
 //	err = j.Checkpoint(positions)            // now and then: see Size
 //
-// It decides nothing: that is services/notify/delivery. It keeps no notices except those of dead
+// It decides nothing: that is services/notify/dispatch. It keeps no notices except those of dead
 // letters, and of these only an index in memory. It starts no goroutines of its own.
 //
 // The events of one subscription must be appended in the order in which they happened: a caller

@@ -1,7 +1,7 @@
 // Package notice is the event that notifyd accepts and delivers: its fields, the body of its
 // webhook, and its record in the log. The API calls an event a notice (/v1/notices), and so does
-// this code. It starts no goroutines, and knows neither requests (services/notify/ingest) nor
-// receivers (services/notify/delivery).
+// this code. It starts no goroutines, and knows neither requests (services/notify/api) nor
+// receivers (services/notify/webhook).
 package notice
 
 import (

@@ -1,6 +1,6 @@
 // Package subscription is the domain on which the dispatcher stands: what a subscription wants,
 // where it is in the log of notices, what it has not got yet, its dead letters and its counts. It
-// decides nothing, keeps nothing and starts no goroutines; services/notify/routing changes
+// decides nothing, keeps nothing and starts no goroutines; services/notify/dispatch changes
 // subscriptions, and services/notify/journal remembers them.
 package subscription
 

@@ -1,6 +1,6 @@
 // Package webhook makes, signs and posts one webhook: an HTTP request that carries one notice or
 // several, by Standard Webhooks. The seam "client" is here. It is not for choosing
-// what is sent when, and never sends twice: that is services/notify/delivery. It starts no
+// what is sent when, and never sends twice: that is services/notify/dispatch. It starts no
 // goroutines but those of net/http's transport, which Sender.Close ends when they are idle.
 package webhook
 

@@ -1,0 +1,253 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"dyno/services/notify/journal"
+	"dyno/services/notify/subscription"
+)
+
+// How often the maintainer does what.
+const (
+	crowdedEvery    = 100 * time.Millisecond // checks whether space is short: the journal's reserve is for seconds
+	expireEvery     = time.Second            // expires, and checks whether a checkpoint is due
+	checkpointEvery = 30 * time.Second
+	shortEvery      = 5 * time.Second  // between checkpoints while notices are owed that space was short beside
+	idleEvery       = 10 * time.Minute // between checkpoints without news, so that history is trimmed by age
+	markEvery       = 10 * time.Second
+
+	// A restart reads what came since the last checkpoint: 8 MiB of the journal and 500,000 notices
+	// take a second or two.
+	checkpointBytes   = 8 << 20
+	checkpointNotices = 500_000
+)
+
+// MaintainerOptions are the options of a Maintainer.
+type MaintainerOptions struct {
+	Store        *Store
+	Table        *Table
+	Deliverer    *Deliverer
+	KeepAge      time.Duration // how long a notice stays pending for a subscription
+	KeepBytes    int64         // maximum bytes pending per subscription
+	History      time.Duration // how long delivered notices are kept, for resuming streams and dedup after a restart
+	HistoryBytes int64         // maximum bytes of delivered notices that are kept
+}
+
+// Maintainer gives up what was kept too long, and writes checkpoints, after which the logs are
+// trimmed.
+type Maintainer struct {
+	MaintainerOptions
+	checkpoint checkpoint
+	saving     sync.Mutex // held while files may be removed from the data folder, or must not be
+}
+
+// checkpoint is what the last one saw. Only the maintainer's goroutine uses it, and recovery
+// before.
+type checkpoint struct {
+	at    time.Time
+	head  uint64
+	need  uint64 // notices before this number are delivered or dead, durably
+	marks []mark // when which number was reached, oldest first
+
+	short    uint64 // notices before this number are no history: space was short when it was the next one's
+	relieved bool   // since space became short, all that could be dropped was
+}
+
+type mark struct {
+	at  time.Time
+	seq uint64
+}
+
+// mark notes when a number was reached, unless it did so of late. The time is that of the notice.
+func (c *checkpoint) mark(at time.Time, seq uint64) {
+	if n := len(c.marks); n == 0 || at.Sub(c.marks[n-1].at) >= markEvery {
+		c.marks = append(c.marks, mark{at, seq})
+	}
+}
+
+// NewMaintainer returns a maintainer.
+func NewMaintainer(o MaintainerOptions) *Maintainer { return &Maintainer{MaintainerOptions: o} }
+
+// Run maintains until ctx ends.
+func (m *Maintainer) Run(ctx context.Context) {
+	clock, space := time.NewTicker(expireEvery), time.NewTicker(crowdedEvery)
+	defer clock.Stop()
+	defer space.Stop()
+	m.checkpoint.at = time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-space.C:
+			if m.crowded() {
+				m.Store.Report(m.relieve())
+			}
+			continue
+		case <-clock.C:
+		}
+		now := time.Now()
+		m.expireAll()
+		m.mark(now)
+		if m.due(now) {
+			m.Store.Report(m.Save())
+		}
+	}
+}
+
+// due reports whether it is time for a checkpoint.
+func (m *Maintainer) due(now time.Time) bool {
+	c, every := &m.checkpoint, idleEvery
+	size, head := m.Store.Journal.Size(), m.Store.Head.Load()
+	if size > 0 || head != c.head {
+		every = checkpointEvery
+		if c.need < c.short {
+			every = shortEvery
+		}
+	}
+	return m.Store.CheckpointDue.Swap(false) || size > checkpointBytes || head-c.head > checkpointNotices || now.Sub(c.at) > every
+}
+
+// crowded reports whether space is short, so that no history is kept of what is in the log.
+func (m *Maintainer) crowded() bool {
+	c := &m.checkpoint
+	crowded := m.Store.Full.Swap(false) || m.Store.Notices.Low() || m.Store.Journal.Low()
+	if c.relieved = c.relieved && crowded; crowded {
+		_, c.short = m.Store.Notices.Bounds()
+	}
+	return crowded
+}
+
+// relieve drops all that was delivered, and lets the logs begin new files, so that what is in the
+// present ones can go as soon as it is delivered.
+func (m *Maintainer) relieve() error {
+	c := &m.checkpoint
+	if c.relieved && m.Store.Journal.Size() == 0 && m.Store.Head.Load() == c.head {
+		return nil
+	}
+	m.saving.Lock()
+	err := m.Store.Notices.Trim(c.need) // first what takes no space: a checkpoint does
+	m.saving.Unlock()
+	if err == nil {
+		err = m.Store.Notices.Roll()
+	}
+	if err == nil {
+		err = m.Store.Journal.Roll()
+	}
+	if err == nil {
+		err = m.Save()
+	}
+	c.relieved = err == nil
+	return err
+}
+
+// owesTooMuch reports whether a subscription is owed more bytes than it may be. Of what is not in
+// memory only the number is known, so it counts with the mean size of recent notices.
+func (m *Maintainer) owesTooMuch(sub *Subscription) bool {
+	_, owed := sub.Loaded()
+	if n := sub.Backlog; n > 0 {
+		each := sub.Mean
+		if each == 0 { // none came since the start
+			first, next := m.Store.Notices.Bounds()
+			each = float64(m.Store.Notices.Size()) / float64(max(next-first, 1))
+		}
+		owed += int64(float64(n) * each)
+	}
+	return owed > m.KeepBytes
+}
+
+// expireAll makes dead letters of what was kept too long, the oldest first.
+func (m *Maintainer) expireAll() {
+	for _, sub := range m.Table.All() {
+		sub.Mu.Lock()
+		m.Deliverer.Expire(&sub.Receiver, ReasonExpired, func(owedSince int64) bool {
+			return !overdue(owedSince, m.KeepAge) && !m.owesTooMuch(sub)
+		})
+		sub.Mu.Unlock()
+	}
+}
+
+// mark notes how far the log is, so that its history can be kept by age.
+func (m *Maintainer) mark(now time.Time) {
+	c := &m.checkpoint
+	c.mark(now, m.Store.Head.Load())
+	old := now.Add(-m.History)
+	if i, _ := slices.BinarySearchFunc(c.marks, old, func(k mark, t time.Time) int { return k.at.Compare(t) }); i > 1 {
+		c.marks = slices.Delete(c.marks, 0, i-1) // the last that is older says where history begins
+	}
+}
+
+// Save writes a checkpoint and trims what is not needed any more.
+func (m *Maintainer) Save() error {
+	m.saving.Lock()
+	defer m.saving.Unlock()
+	c, head := &m.checkpoint, m.Store.Head.Load()
+	need := head
+	c.at, c.head = time.Now(), head // also of one that fails: it is not tried again immediately
+	err := m.Store.Journal.Checkpoint(func(put func(subscription.Position)) {
+		for _, sub := range m.Table.All() {
+			sub.Mu.Lock()
+			if !sub.Gone {
+				p := position(sub, m.Store.Head.Load())
+				need = min(need, p.Needs())
+				put(p)
+			}
+			sub.Mu.Unlock()
+		}
+	})
+	if err != nil && !errors.Is(err, journal.ErrUnread) {
+		return err
+	}
+	c.need = need
+	return errors.Join(err, m.Store.Notices.Trim(min(need, m.historyBegins())))
+}
+
+// WithoutTrimming calls f while no file is removed from the data folder.
+func (m *Maintainer) WithoutTrimming(f func()) {
+	m.saving.Lock()
+	defer m.saving.Unlock()
+	f()
+}
+
+// historyBegins is the first number that is kept for history.
+func (m *Maintainer) historyBegins() uint64 {
+	first, next := m.Store.Notices.Bounds()
+	begins := min(max(first, m.checkpoint.short), next)
+	for _, k := range m.checkpoint.marks {
+		if time.Since(k.at) > m.History {
+			begins = max(begins, k.seq)
+		}
+	}
+	if size := m.Store.Notices.Size(); size > m.HistoryBytes && next > first {
+		each := max(size/int64(next-first), 1)
+		begins = max(begins, next-min(next-first, uint64(m.HistoryBytes/each)))
+	}
+	return begins
+}
+
+// position is where a subscription stands, for a checkpoint. Its mutex is held.
+func position(sub *Subscription, head uint64) subscription.Position {
+	c := &sub.Cursor
+	p := subscription.Position{
+		Definition: sub.Def, Counts: sub.Counts, Routed: max(head, c.Routed), Loaded: c.Loaded,
+		Backlog: sub.Backlog - int64(len(c.Todo)) + int64(len(c.AckedAhead)),
+	}
+	if sub.Backlog == 0 {
+		p.Loaded = p.Routed
+	}
+	p.Waiting = append(sub.Waiting(), c.Todo...)
+	slices.SortFunc(p.Waiting, bySeq)
+	p.AckedAhead = slices.Sorted(maps.Keys(c.AckedAhead))
+	p.TriedAhead = slices.SortedFunc(maps.Values(c.Failed), bySeq)
+	p.Filters = sub.Filters
+	p.DropFilters()
+	sub.Filters = p.Filters
+	return p
+}
+
+func bySeq(x, y subscription.Waiting) int { return cmp.Compare(x.Seq, y.Seq) }

@@ -1,0 +1,66 @@
+package dispatch
+
+import (
+	"slices"
+	"strings"
+
+	"dyno/services/notify/topic"
+)
+
+// Routes finds the subscriptions that want a type: those that named it by a map, the others one by
+// one.
+type Routes struct {
+	exact map[string][]*Subscription
+	open  []*Subscription // with a prefix, or for all types
+}
+
+// set moves a subscription from the types that it wanted to those it wants; none means that it
+// wants nothing.
+func (r *Routes) set(sub *Subscription, was, types []string, none bool) {
+	same := func(s *Subscription) bool { return s == sub }
+	r.open = slices.DeleteFunc(r.open, same)
+	for _, kind := range was {
+		if left := slices.DeleteFunc(r.exact[kind], same); len(left) > 0 {
+			r.exact[kind] = left
+		} else {
+			delete(r.exact, kind)
+		}
+	}
+	if !none {
+		r.add(sub, types)
+	}
+}
+
+// Add enters a subscription by its definition. It is not entered yet.
+func (r *Routes) Add(sub *Subscription) {
+	if sub.Def.Disabled == "" {
+		r.add(sub, sub.Def.Types)
+	}
+}
+
+func (r *Routes) add(sub *Subscription, types []string) {
+	if len(types) == 0 || slices.ContainsFunc(types, func(t string) bool { return strings.HasSuffix(t, "*") }) {
+		r.open = append(r.open, sub)
+		return
+	}
+	if r.exact == nil {
+		r.exact = map[string][]*Subscription{}
+	}
+	for _, kind := range types {
+		if subs := r.exact[kind]; len(subs) == 0 || subs[len(subs)-1] != sub { // a type may be named twice
+			r.exact[kind] = append(subs, sub)
+		}
+	}
+}
+
+// Visit calls f for each subscription that wants a type.
+func (r *Routes) Visit(kind string, f func(*Subscription)) {
+	for _, sub := range r.exact[kind] {
+		f(sub)
+	}
+	for _, sub := range r.open {
+		if topic.Match(sub.Def.Types, kind) {
+			f(sub)
+		}
+	}
+}

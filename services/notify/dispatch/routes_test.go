@@ -1,0 +1,57 @@
+package dispatch
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"dyno/services/notify/topic"
+)
+
+// A visit finds the subscriptions that topic.Match finds among all, each once, whatever they wanted
+// before.
+func TestRoutesFindAll(t *testing.T) {
+	kinds := []string{"a", "b", "a.b", "a.c", "a.b.c", "other"}
+	patterns := append([]string{"*", "a.*", "a.b.*", "b.*"}, kinds...)
+	rapid.Check(t, func(t *rapid.T) {
+		r := Routes{}
+		subs := make([]*Subscription, 5)
+		none := map[*Subscription]bool{} // wants nothing
+		for i := range subs {
+			subs[i] = new(Subscription)
+			none[subs[i]] = true
+		}
+		set := func(none bool) func(t *rapid.T) (sub *Subscription) {
+			return func(t *rapid.T) *Subscription {
+				sub := rapid.SampledFrom(subs).Draw(t, "subscription")
+				types := rapid.SliceOfN(rapid.SampledFrom(patterns), 0, 3).Draw(t, "types")
+				r.set(sub, sub.Def.Types, types, none)
+				sub.Def.Types = types
+				return sub
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"set":   func(t *rapid.T) { none[set(false)(t)] = false },
+			"unset": func(t *rapid.T) { none[set(true)(t)] = true },
+			"": func(t *rapid.T) {
+				for _, kind := range kinds {
+					want, got := map[*Subscription]int{}, map[*Subscription]int{}
+					for _, sub := range subs {
+						if !none[sub] && topic.Match(sub.Def.Types, kind) {
+							want[sub] = 1
+						}
+					}
+					r.Visit(kind, func(sub *Subscription) { got[sub]++ })
+					if !maps.Equal(got, want) {
+						t.Fatalf("%s: visited %v, want %v", kind, got, want)
+					}
+				}
+				if slices.Index(slices.Collect(maps.Values(none)), false) < 0 && len(r.exact)+len(r.open) > 0 {
+					t.Fatalf("no subscription is left, but %v", r)
+				}
+			},
+		})
+	})
+}
