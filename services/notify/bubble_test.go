@@ -255,7 +255,7 @@ func (w *world) kill() {
 // checkpoint lets the maintainer write one: every 30 s, as it finds out every second.
 func (w *world) checkpoint() { pass(32 * time.Second) }
 
-func (w *world) subscribe(address string, wishes ...func(*dispatch.SubscriptionRequest)) *dispatch.Subscription {
+func (w *world) subscribe(address string, wishes ...func(*dispatch.SubscriptionRequest)) (id string) {
 	if address[0] != 'h' {
 		address = "http://" + address
 	}
@@ -263,15 +263,15 @@ func (w *world) subscribe(address string, wishes ...func(*dispatch.SubscriptionR
 	for _, f := range wishes {
 		f(&asked)
 	}
-	sub, _, err := w.d.table.Subscribe(asked)
+	def, _, err := w.d.table.Subscribe(asked)
 	if err != nil {
 		w.fail("subscribing: %v", err)
 	}
-	return sub
+	return def.ID
 }
 
-func (w *world) change(sub *dispatch.Subscription, f func(*subscription.Definition)) {
-	if _, err := w.d.table.Change(sub.ID, func(def *subscription.Definition) error { f(def); return nil }); err != nil {
+func (w *world) change(id string, f func(*subscription.Definition)) {
+	if _, err := w.d.table.Change(id, func(def *subscription.Definition) error { f(def); return nil }); err != nil {
 		w.fail("changing a subscription: %v", err)
 	}
 }
@@ -366,8 +366,8 @@ func (w *world) sums() stats {
 type stats struct{ api.Stats }
 
 // of returns a subscription's row.
-func (s stats) of(sub *dispatch.Subscription) api.StatsRow {
-	i := slices.IndexFunc(s.Subscriptions, func(r api.StatsRow) bool { return r.ID == sub.ID })
+func (s stats) of(id string) api.StatsRow {
+	i := slices.IndexFunc(s.Subscriptions, func(r api.StatsRow) bool { return r.ID == id })
 	if i < 0 {
 		return api.StatsRow{}
 	}

@@ -312,12 +312,10 @@ func TestFrontRefusesAsFewAsCanBe(t *testing.T) {
 	if a, b := first(), rest(); a[202] != 1 || b[202] != 3 || b[429] != 7 {
 		t.Errorf("statuses %v, then %v", a, b)
 	}
-	for _, sub := range s.d.table.All() {
-		sub.Mu.Lock()
-		if sub.Counts.Accepted != 4 || sub.Counts.Refused != 7 {
-			t.Errorf("counts %+v", sub.Counts)
+	for s := range s.d.table.Statuses() {
+		if s.Counts.Accepted != 4 || s.Counts.Refused != 7 {
+			t.Errorf("counts %+v", s.Counts)
 		}
-		sub.Mu.Unlock()
 	}
 }
 

@@ -128,8 +128,8 @@ func (d *Dispatcher) abandon(context.Context) (left int, err error) {
 
 // count counts what is pending where it is.
 func (d *Dispatcher) count() (n int) {
-	for _, sub := range d.table.All() {
-		n += sub.Receiver.Pending()
+	for s := range d.table.Statuses() {
+		n += s.Pending
 	}
 	return n
 }

@@ -84,10 +84,10 @@ func TestReplayingSurvives(t *testing.T) {
 					t.Errorf("%+v", s)
 				}
 				var replayed struct{ ID string }
-				w.call("POST", "/v1/dead/"+sub.ID+"-1/replay", http.StatusAccepted, &replayed)
+				w.call("POST", "/v1/dead/"+sub+"-1/replay", http.StatusAccepted, &replayed)
 				for range 2 {
 					pass(2 * time.Second)
-					if s := w.sums(); s.Pending != 1 || s.Dead != 1 || len(w.d.store.Journal.DeadLetters(sub.ID)) != 2 {
+					if s := w.sums(); s.Pending != 1 || s.Dead != 1 || len(w.d.store.Journal.DeadLetters(sub)) != 2 {
 						t.Errorf("while it is replayed: %+v", s)
 					}
 					if kill {
@@ -99,7 +99,7 @@ func TestReplayingSurvives(t *testing.T) {
 				}
 				p.answers(func(hook) outcome { return outcome{status: ends} })
 				s := w.settle()
-				letters := w.d.store.Journal.DeadLetters(sub.ID)
+				letters := w.d.store.Journal.DeadLetters(sub)
 				switch {
 				case ends == http.StatusOK && (s.Delivered != 1 || s.Dead != 1 || len(letters) != 1 || letters[0].Seq != 2),
 					ends != http.StatusOK && (s.Delivered != 0 || s.Dead != 2 || len(letters) != 2 || letters[0].Replaying):
@@ -189,7 +189,7 @@ func journey(t *testing.T, window string, batch int, steps []step) (faults []str
 	var wants [subs][]string           // types
 	var owed [subs]map[string][]string // by key
 	for i := range subs {
-		ids[i], owed[i] = w.subscribe(fmt.Sprintf("%s/%d", p.host, i), inBatchesOf(batch)).ID, map[string][]string{}
+		ids[i], owed[i] = w.subscribe(fmt.Sprintf("%s/%d", p.host, i), inBatchesOf(batch)), map[string][]string{}
 	}
 	posted, accepted := 0, int64(0)
 	for _, s := range steps {
@@ -214,7 +214,7 @@ func journey(t *testing.T, window string, batch int, steps []step) (faults []str
 			pass(time.Duration(s.N) * 50 * time.Millisecond)
 		case "change":
 			i := s.N % subs
-			w.change(w.d.table.Get(ids[i]), func(def *subscription.Definition) { def.Types = s.Types })
+			w.change(ids[i], func(def *subscription.Definition) { def.Types = s.Types })
 			wants[i] = s.Types
 		case "checkpoint":
 			if err := w.d.maintainer.Save(); err != nil {

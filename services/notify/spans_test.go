@@ -41,13 +41,13 @@ func startTraced(t *testing.T, c Config, batch int, receiver http.HandlerFunc) (
 	return d, spans
 }
 
-func subscribe(t *testing.T, d *Dispatcher, url string, batch int) *dispatch.Subscription {
+func subscribe(t *testing.T, d *Dispatcher, url string, batch int) (id string) {
 	t.Helper()
-	sub, _, err := d.table.Subscribe(dispatch.SubscriptionRequest{URL: &url, Batch: &batch})
+	def, _, err := d.table.Subscribe(dispatch.SubscriptionRequest{URL: &url, Batch: &batch})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sub
+	return def.ID
 }
 
 // closed closes a dispatcher when all is delivered.
@@ -200,7 +200,7 @@ func TestNoTracesNoCost(t *testing.T) {
 		if got := testing.AllocsPerRun(1000, once); got > want+raceAllocs {
 			t.Errorf("%s: %v allocations for a notice, more than %v", label, got, want)
 		}
-		if err := d.table.Unsubscribe(sub.ID); err != nil {
+		if err := d.table.Unsubscribe(sub); err != nil {
 			t.Fatal(err)
 		}
 		close(release)

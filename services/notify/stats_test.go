@@ -103,7 +103,7 @@ func TestTestNotice(t *testing.T) {
 			Status int
 			Error  string
 		}
-		path := "/v1/subscriptions/" + sub.ID + "/test"
+		path := "/v1/subscriptions/" + sub + "/test"
 		w.call("POST", path, http.StatusOK, &got)
 		if got.Status != 500 || got.Error != "answered 500 Internal Server Error" {
 			t.Errorf("of a receiver that is ill: %+v", got)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"dyno/parts/refusal"
-	"dyno/services/notify/dispatch"
 	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
 	"dyno/services/notify/subscription"
@@ -70,7 +69,7 @@ func (a *API) listDead(_ http.ResponseWriter, r *http.Request) (int, any, error)
 		Dead []deadLetterView `json:"dead"`
 		Next string           `json:"next,omitempty"` // ?after=NEXT goes on
 	}{Dead: []deadLetterView{}}
-	for _, sub := range a.Table.All() {
+	for sub := range a.Table.Definitions() {
 		if only != "" && sub.ID != only || sub.ID < afterSub {
 			continue
 		}
@@ -113,61 +112,17 @@ func noDeadLetter(r *http.Request, err error) error {
 
 // replayDead makes a dead letter pending again, at the end of its key's lane.
 func (a *API) replayDead(_ http.ResponseWriter, r *http.Request) (int, any, error) {
-	return http.StatusAccepted, map[string]string{"id": r.PathValue("id")}, a.changeDead(r, a.replay)
+	return http.StatusAccepted, map[string]string{"id": r.PathValue("id")}, changeDead(r, a.Table.Replay)
 }
 
 func (a *API) deleteDead(_ http.ResponseWriter, r *http.Request) (int, any, error) {
-	return http.StatusNoContent, nil, a.changeDead(r, a.purge)
+	return http.StatusNoContent, nil, changeDead(r, a.Table.Purge)
 }
 
-// changeDead calls change with the subscription of a dead letter, whose mutex is held.
-func (a *API) changeDead(r *http.Request, change func(sub *dispatch.Subscription, seq uint64) error) error {
+// changeDead calls change with what names a dead letter.
+func changeDead(r *http.Request, change func(id string, seq uint64) error) error {
 	id, seq, _ := parseDeadLetterID(r.PathValue("id"))
-	sub := a.Table.Get(id)
-	if sub == nil {
-		return noDeadLetter(r, journal.ErrUnknown)
-	}
-	sub.Mu.Lock()
-	defer sub.Mu.Unlock()
-	return noDeadLetter(r, change(sub, seq))
-}
-
-func (a *API) replay(sub *dispatch.Subscription, seq uint64) error {
-	if sub.Gone {
-		return journal.ErrUnknown
-	}
-	if sub.Def.Disabled != "" {
-		return refusal.New(http.StatusConflict, "the subscription is disabled (%s); enable it first with PATCH {\"disabled\":false}", sub.Def.Disabled)
-	}
-	letter, record, ok, err := a.Store.Journal.Replay(sub.ID, seq)
-	if err := a.unchanged(ok, err); err != nil {
-		return err
-	}
-	sub.Counts.Dead--
-	return a.Reader.Replay(sub, letter, record)
-}
-
-func (a *API) purge(sub *dispatch.Subscription, seq uint64) error {
-	ok, err := a.Store.Journal.Purge(sub.ID, seq)
-	if err := a.unchanged(ok, err); err != nil {
-		return err
-	}
-	sub.Counts.Purged++
-	return nil
-}
-
-// unchanged returns why the journal did not change a dead letter, from what it returned; nil means
-// that it did.
-func (a *API) unchanged(ok bool, err error) error {
-	switch {
-	case errors.Is(err, journal.ErrReplaying):
-		return refusal.New(http.StatusConflict, "%v", err)
-	case err != nil:
-		return a.Store.Refuse(err)
-	case !ok:
-		return journal.ErrUnknown
-	}
-	return nil
+	return noDeadLetter(r, change(id, seq))
 }
 
 // deadLetterID names a dead letter; parseDeadLetterID reads the name.

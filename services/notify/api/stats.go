@@ -91,12 +91,11 @@ func (a *API) stats(q question) Stats {
 		Streams: a.Streams.Count(), States: map[string]int{}, Subscriptions: []StatsRow{},
 	}
 	out.Workers, out.HangingWorkers = a.Deliverer.Workers()
-	subs := a.Table.All()
 	if q.limit > 0 {
-		out.Subscriptions = make([]StatsRow, 0, len(subs))
+		out.Subscriptions = make([]StatsRow, 0, a.Table.Len())
 	}
-	for _, sub := range subs {
-		row := rowOf(sub, now)
+	for status := range a.Table.Statuses() {
+		row := rowOf(status, now)
 		row.DeadLetters = a.Store.Journal.CountDeadLetters(row.ID)
 		out.add(row)
 		if q.limit > 0 && (q.state == "" || q.state == row.State) && q.finds(row.ID, row.URL, row.Types) {
@@ -127,12 +126,9 @@ func (s *Stats) add(row StatsRow) {
 	}
 }
 
-func rowOf(sub *dispatch.Subscription, now time.Time) StatsRow {
-	sub.Mu.Lock()
-	defer sub.Mu.Unlock()
-	s := sub.Status()
+func rowOf(s dispatch.Status, now time.Time) StatsRow {
 	r := StatsRow{
-		ID: sub.ID, URL: sub.Def.URL, Types: sub.Def.Types, State: s.State, Counts: sub.Counts, Pending: s.Pending, Backlog: sub.Backlog,
+		ID: s.Definition.ID, URL: s.Definition.URL, Types: s.Definition.Types, State: s.State, Counts: s.Counts, Pending: s.Pending, Backlog: s.Backlog,
 		InFlight: s.InFlight, Limit: s.Limit, LastStatus: s.Last.Status, LastError: s.Last.Err,
 		Retrying: s.Retrying, Tried: s.Tried, NextAttempt: s.NextAttempt,
 	}

@@ -13,6 +13,7 @@ import (
 
 	"dyno/parts/refusal"
 	"dyno/services/notify/dispatch"
+	"dyno/services/notify/subscription"
 )
 
 // subscriptionView is what the API shows of a subscription.
@@ -29,12 +30,16 @@ type subscriptionView struct {
 	Disabled    string    `json:"disabled,omitempty"` // reason
 }
 
-func viewOf(sub *dispatch.Subscription, secret string) subscriptionView {
-	sub.Mu.Lock()
-	defer sub.Mu.Unlock()
+func viewOf(def subscription.Definition, secret string) subscriptionView {
 	v := subscriptionView{
-		ID: sub.ID, URL: sub.Def.URL, Secret: secret, Secrets: sub.Secrets(time.Now()), Types: sub.Def.Types, RatePerS: sub.Def.RatePerS,
-		Concurrency: sub.Def.Concurrency, Batch: max(sub.Def.Batch, 1), Created: sub.Def.Created, Disabled: sub.Def.Disabled,
+		ID: def.ID, URL: def.URL, Secret: secret, Types: def.Types, RatePerS: def.RatePerS,
+		Concurrency: def.Concurrency, Batch: max(def.Batch, 1), Created: def.Created, Disabled: def.Disabled,
+	}
+	now := time.Now()
+	for _, s := range def.Secrets {
+		if s.InForce(now) {
+			v.Secrets++
+		}
 	}
 	if v.Concurrency == 0 {
 		v.Concurrency = dispatch.DefaultConcurrency
@@ -66,11 +71,11 @@ func (a *API) postSubscription(w http.ResponseWriter, r *http.Request) (int, any
 	if err != nil {
 		return 0, nil, err
 	}
-	sub, secret, err := a.Table.Subscribe(ask)
+	def, secret, err := a.Table.Subscribe(ask)
 	if err != nil {
 		return 0, nil, err
 	}
-	return http.StatusCreated, viewOf(sub, secret), nil
+	return http.StatusCreated, viewOf(def, secret), nil
 }
 
 func (a *API) patchSubscription(w http.ResponseWriter, r *http.Request) (int, any, error) {
@@ -78,11 +83,11 @@ func (a *API) patchSubscription(w http.ResponseWriter, r *http.Request) (int, an
 	if err != nil {
 		return 0, nil, err
 	}
-	sub, secret, err := a.Table.Update(r.PathValue("id"), ask)
+	def, secret, err := a.Table.Update(r.PathValue("id"), ask)
 	if err != nil {
 		return 0, nil, noSubscription(r, err)
 	}
-	return http.StatusOK, viewOf(sub, secret), nil
+	return http.StatusOK, viewOf(def, secret), nil
 }
 
 func (a *API) listSubscriptions(_ http.ResponseWriter, r *http.Request) (int, any, error) {
@@ -99,11 +104,11 @@ func (a *API) listSubscriptions(_ http.ResponseWriter, r *http.Request) (int, an
 		Next          string             `json:"next,omitempty"` // ?after=NEXT goes on
 	}{Subscriptions: []subscriptionView{}}
 	after := r.URL.Query().Get("after")
-	for _, sub := range a.Table.All() {
-		if sub.ID <= after {
+	for def := range a.Table.Definitions() {
+		if def.ID <= after {
 			continue
 		}
-		view := viewOf(sub, "")
+		view := viewOf(def, "")
 		if !q.finds(view.ID, view.URL, view.Types) {
 			continue
 		}
@@ -117,11 +122,8 @@ func (a *API) listSubscriptions(_ http.ResponseWriter, r *http.Request) (int, an
 }
 
 func (a *API) getSubscription(_ http.ResponseWriter, r *http.Request) (int, any, error) {
-	sub := a.Table.Get(r.PathValue("id"))
-	if sub == nil {
-		return 0, nil, noSubscription(r, dispatch.ErrUnknown)
-	}
-	return http.StatusOK, viewOf(sub, ""), nil
+	def, err := a.Table.Get(r.PathValue("id"))
+	return http.StatusOK, viewOf(def, ""), noSubscription(r, err)
 }
 
 func (a *API) deleteSubscription(_ http.ResponseWriter, r *http.Request) (int, any, error) {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"dyno/parts/refusal"
-	"dyno/services/notify/dispatch"
 	"dyno/services/notify/notice"
 )
 
@@ -30,9 +29,9 @@ type trial struct {
 // receiver is there and verifies. It is in no log, counts nowhere, and its outcome changes nothing
 // about the subscription.
 func (a *API) testSubscription(_ http.ResponseWriter, r *http.Request) (int, any, error) {
-	sub := a.Table.Get(r.PathValue("id"))
-	if sub == nil {
-		return 0, nil, noSubscription(r, dispatch.ErrUnknown)
+	id := r.PathValue("id")
+	if _, err := a.Table.Get(id); err != nil {
+		return 0, nil, noSubscription(r, err)
 	}
 	select {
 	case a.testing <- struct{}{}:
@@ -42,10 +41,13 @@ func (a *API) testSubscription(_ http.ResponseWriter, r *http.Request) (int, any
 	}
 	n := &notice.Notice{
 		ID: "test_" + rand.Text(), Key: trialType, Type: trialType, Accepted: time.Now().UnixNano(),
-		Payload: fmt.Appendf(nil, `{"test":true,"subscription":%q}`, sub.ID),
+		Payload: fmt.Appendf(nil, `{"test":true,"subscription":%q}`, id),
 	}
 	began := time.Now()
-	o := a.Deliverer.SendTest(&sub.Receiver, n)
+	o, err := a.Table.SendTest(id, n)
+	if err != nil {
+		return 0, nil, noSubscription(r, err)
+	}
 	out := trial{ID: n.ID, Status: o.Status, Seconds: time.Since(began).Seconds()}
 	if !o.Delivered() {
 		out.Error = o.Reason()

@@ -21,63 +21,64 @@ var errUnchanged = errors.New("nothing to change")
 
 // Subscribe makes a subscription, durably, which gets what is accepted from now on. It returns the
 // secret that signs its webhooks.
-func (t *Table) Subscribe(r SubscriptionRequest) (sub *Subscription, secret string, err error) {
-	def := subscription.Definition{ID: "sub_" + rand.Text(), Created: time.Now().UTC().Truncate(time.Millisecond)}
+func (t *Table) Subscribe(r SubscriptionRequest) (def subscription.Definition, secret string, err error) {
+	def = subscription.Definition{ID: "sub_" + rand.Text(), Created: time.Now().UTC().Truncate(time.Millisecond)}
 	if r.URL == nil {
-		return nil, "", refusal.Field("url", "url is missing: where webhooks go")
+		return def, "", refusal.Field("url", "url is missing: where webhooks go")
 	}
 	secret, err = r.apply(&def, 0)
 	if err == nil {
 		err = checkHost(def.URL, t.options.AllowPrivate)
 	}
 	if err != nil {
-		return nil, "", err
+		return def, "", err
 	}
-	sub = new(Subscription)
+	sub := new(Subscription)
 	if err = t.options.Deliverer.Init(&sub.Receiver, def); err != nil {
-		return nil, "", refusal.Field("url", "url: %v", err)
+		return def, "", refusal.Field("url", "url: %v", err)
 	}
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
 	if len(t.byID) >= maxSubscriptions {
-		return nil, "", refusal.New(http.StatusConflict, "there are %d subscriptions already; delete some", maxSubscriptions)
+		return def, "", refusal.New(http.StatusConflict, "there are %d subscriptions already; delete some", maxSubscriptions)
 	}
 	head := t.options.Store.Head.Load()
 	if err := t.options.Store.Journal.Put(def, head); err != nil {
-		return nil, "", t.options.Store.Refuse(err)
+		return def, "", t.options.Store.Refuse(err)
 	}
 	var p subscription.Position
 	p.Redefine(def, head)
 	sub.Filters, sub.Cursor.Routed = p.Filters, head
 	t.byID[def.ID] = sub
 	t.Activate(sub)
-	return sub, secret, nil
+	return def, secret, nil
 }
 
 // Update changes a subscription as a client asks, durably. It returns the new secret, if there is
 // one.
-func (t *Table) Update(id string, r SubscriptionRequest) (sub *Subscription, secret string, err error) {
-	sub, err = t.Change(id, func(def *subscription.Definition) (err error) {
+func (t *Table) Update(id string, r SubscriptionRequest) (def subscription.Definition, secret string, err error) {
+	def, err = t.Change(id, func(def *subscription.Definition) (err error) {
 		if secret, err = r.apply(def, t.options.SecretOverlap); err != nil {
 			return err
 		}
 		return checkHost(def.URL, t.options.AllowPrivate)
 	})
-	return sub, secret, err
+	return def, secret, err
 }
 
-// Change changes a subscription's definition by f, durably, for what is accepted from now on.
-func (t *Table) Change(id string, f func(*subscription.Definition) error) (*Subscription, error) {
+// Change changes a subscription's definition by f, durably, for what is accepted from now on. It
+// returns the new one.
+func (t *Table) Change(id string, f func(*subscription.Definition) error) (def subscription.Definition, err error) {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
 	sub := t.byID[id]
 	if sub == nil {
-		return nil, ErrUnknown
+		return def, ErrUnknown
 	}
-	def := sub.Def // only changed with t.Mu held
+	def = sub.Def // only changed with t.Mu held
 	def.Secrets = slices.Clone(def.Secrets)
 	if err := f(&def); err != nil {
-		return nil, err
+		return def, err
 	}
 	// Held until the journal has the change: a checkpoint in between would write the old definition
 	// last.
@@ -87,14 +88,14 @@ func (t *Table) Change(id string, f func(*subscription.Definition) error) (*Subs
 	reroute := !slices.Equal(was.Types, def.Types) || was.Disabled != def.Disabled
 	// A change that disables it always succeeds: before it came one that did not, which was counted.
 	if reroute && def.Disabled == "" && len(sub.Filters) >= maxFilters {
-		return nil, refusal.New(http.StatusConflict, "what it wants was changed %d times while it lags; change it again when it has caught up", maxFilters)
+		return def, refusal.New(http.StatusConflict, "what it wants was changed %d times while it lags; change it again when it has caught up", maxFilters)
 	}
 	head := t.options.Store.Head.Load()
 	if err := t.options.Store.Journal.Put(def, head); err != nil {
-		return nil, t.options.Store.Refuse(err)
+		return def, t.options.Store.Refuse(err)
 	}
 	if err := t.options.Deliverer.Define(&sub.Receiver, def); err != nil {
-		return nil, fmt.Errorf("subscription %s: %w", id, err)
+		return def, fmt.Errorf("subscription %s: %w", id, err)
 	}
 	if reroute {
 		p := subscription.Position{Filters: slices.Clip(sub.Filters)}
@@ -107,7 +108,7 @@ func (t *Table) Change(id string, f func(*subscription.Definition) error) (*Subs
 		t.options.Deliverer.GiveUpAll(&sub.Receiver)
 	}
 	sub.Retry()
-	return sub, nil
+	return def, nil
 }
 
 // Disable ends deliveries to a subscription until a client enables it again, unless its webhooks go

@@ -171,9 +171,19 @@ func (d *Deliverer) Resume(r *Receiver, n *notice.Notice, w subscription.Waiting
 	}
 }
 
-// SendTest sends one notice to one subscription, now and once. It counts nowhere, and its outcome
-// changes nothing.
-func (d *Deliverer) SendTest(r *Receiver, n *notice.Notice) webhook.Outcome {
+// replay puts a dead letter at the end of its key's lane. The receiver's mutex is held.
+func (d *Deliverer) replay(r *Receiver, letter subscription.DeadLetter, record []byte) error {
+	n, err := notice.Decode(letter.Seq, record)
+	if err != nil {
+		return err
+	}
+	d.AddPending(1)
+	d.Resume(r, n, letter.Retry, true)
+	return nil
+}
+
+// sendTest sends one notice to one subscription, now and once.
+func (d *Deliverer) sendTest(r *Receiver, n *notice.Notice) webhook.Outcome {
 	r.Mu.Lock()
 	w := webhook.Webhook{Target: r.target, Notices: []*notice.Notice{n}}
 	r.Mu.Unlock()

@@ -163,7 +163,7 @@ func (m *Maintainer) owesTooMuch(sub *Subscription) bool {
 
 // expireAll makes dead letters of what was kept too long, the oldest first.
 func (m *Maintainer) expireAll() {
-	for _, sub := range m.Table.All() {
+	for _, sub := range m.Table.all() {
 		sub.Mu.Lock()
 		m.Deliverer.Expire(&sub.Receiver, ReasonExpired, func(owedSince int64) bool {
 			return !overdue(owedSince, m.KeepAge) && !m.owesTooMuch(sub)
@@ -190,7 +190,7 @@ func (m *Maintainer) Save() error {
 	need := head
 	c.at, c.head = time.Now(), head // also of one that fails: it is not tried again immediately
 	err := m.Store.Journal.Checkpoint(func(put func(subscription.Position)) {
-		for _, sub := range m.Table.All() {
+		for _, sub := range m.Table.all() {
 			sub.Mu.Lock()
 			if !sub.Gone {
 				p := position(sub, m.Store.Head.Load())

@@ -43,30 +43,49 @@ func (b *trimmed) Trim(before uint64) error {
 	return b.Backend.Trim(before)
 }
 
-// A log removes no file while a backup may read it, however short space is.
-func TestTrimmingExcludesBackups(t *testing.T) {
-	var m *Maintainer
-	trims := 0
+// newTestMaintainer makes a maintainer of no subscriptions, on logs in memory that wrap gets to
+// change.
+func newTestMaintainer(t *testing.T, wrap func(name string, b wal.Backend) wal.Backend) *Maintainer {
+	t.Helper()
 	s, _, err := OpenStore(StoreOptions{
 		Log: "segment", Commit: "group", DeadLetters: 10, DeadBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler),
-		Backend: func(StoreOptions, string) (wal.Backend, error) {
-			return &trimmed{memory.New(), func() {
-				if trims++; m.saving.TryLock() {
-					m.saving.Unlock()
-					t.Error("records are removed while a backup may begin")
-				}
-			}}, nil
-		},
+		Backend: func(_ StoreOptions, name string) (wal.Backend, error) { return wrap(name, memory.New()), nil },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	t.Cleanup(func() { s.Close() })
 	d, err := NewDeliverer(DelivererOptions{Journal: s.Journal, Batching: "single"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m = NewMaintainer(MaintainerOptions{Store: s, Deliverer: d, Table: NewTable(TableOptions{Store: s, Deliverer: d})})
+	return NewMaintainer(MaintainerOptions{Store: s, Deliverer: d, Table: NewTable(TableOptions{Store: s, Deliverer: d, AllowPrivate: true})})
+}
+
+// mustSubscribe makes a subscription.
+func (m *Maintainer) mustSubscribe(t *testing.T) (id string) {
+	t.Helper()
+	address := "http://192.0.2.1/a"
+	def, _, err := m.Table.Subscribe(SubscriptionRequest{URL: &address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return def.ID
+}
+
+// A log removes no file while a backup may read it, however short space is.
+func TestTrimmingExcludesBackups(t *testing.T) {
+	var m *Maintainer
+	trims := 0
+	m = newTestMaintainer(t, func(_ string, b wal.Backend) wal.Backend {
+		return &trimmed{b, func() {
+			if trims++; m.saving.TryLock() {
+				m.saving.Unlock()
+				t.Error("records are removed while a backup may begin")
+			}
+		}}
+	})
+	s := m.Store
 	if _, err := s.Notices.Append([][]byte{{1}, {2}}, func(first uint64) { s.Head.Store(first + 2) }); err != nil {
 		t.Fatal(err)
 	}
@@ -78,37 +97,22 @@ func TestTrimmingExcludesBackups(t *testing.T) {
 
 // A dead letter that cannot be read does not keep the log of notices from getting shorter.
 func TestDamagedDeadLetterBlocksNoCheckpoint(t *testing.T) {
-	u := &unreliable{Backend: memory.New()}
-	s, _, err := OpenStore(StoreOptions{
-		Log: "segment", Commit: "group", DeadLetters: 10, DeadBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler),
-		Backend: func(_ StoreOptions, name string) (wal.Backend, error) {
-			if name == JournalName {
-				return u, nil
-			}
-			return memory.New(), nil
-		},
+	u := new(unreliable)
+	m := newTestMaintainer(t, func(name string, b wal.Backend) wal.Backend {
+		if name == JournalName {
+			u.Backend = b
+			return u
+		}
+		return b
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	d, err := NewDeliverer(DelivererOptions{Journal: s.Journal, Batching: "single"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := NewMaintainer(MaintainerOptions{Store: s, Deliverer: d, Table: NewTable(TableOptions{Store: s, Deliverer: d, AllowPrivate: true})})
-	address := "http://192.0.2.1/a"
-	sub, _, err := m.Table.Subscribe(SubscriptionRequest{URL: &address})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Journal.AddDeadLetter(sub.ID, subscription.DeadLetter{Seq: 1}, []byte("record")); err != nil {
+	id, j := m.mustSubscribe(t), m.Store.Journal
+	if _, err := j.AddDeadLetter(id, subscription.DeadLetter{Seq: 1}, []byte("record")); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Save(); err != nil {
 		t.Fatal(err)
 	}
-	u.damaged.Store(s.Journal.DeadLetters(sub.ID)[0].Where)
+	u.damaged.Store(j.DeadLetters(id)[0].Where)
 	m.checkpoint.at = time.Time{}
 	if err := m.Save(); !errors.Is(err, journal.ErrUnread) {
 		t.Fatalf("save: %v", err)

@@ -113,17 +113,6 @@ func (r *Reader) Offer(sub *Subscription, n *notice.Notice) {
 	}
 }
 
-// Replay puts a dead letter at the end of its key's lane. The subscription's mutex is held.
-func (r *Reader) Replay(sub *Subscription, letter subscription.DeadLetter, record []byte) error {
-	n, err := notice.Decode(letter.Seq, record)
-	if err != nil {
-		return err
-	}
-	r.Deliverer.AddPending(1)
-	r.Deliverer.Resume(&sub.Receiver, n, letter.Retry, true)
-	return nil
-}
-
 // onCaughtUp forgets the backlog of a subscription that has in memory all it has not got. Its mutex
 // is held.
 func (r *Reader) onCaughtUp(sub *Subscription) {

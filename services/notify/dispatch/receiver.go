@@ -96,9 +96,6 @@ func (r *Receiver) Loaded() (notices int, bytes int64) { return r.n, r.bytes }
 // Out is how many lanes are with the workers or on their way to them. Its mutex is held.
 func (r *Receiver) Out() int { return r.limiter.out }
 
-// Secrets counts the secrets that sign its webhooks at a time. Its mutex is held.
-func (r *Receiver) Secrets(now time.Time) int { return r.target.Secrets(now) }
-
 // Oldest is when the oldest notice in memory was accepted, unix time in ns; false means that there
 // is none. Its mutex is held.
 func (r *Receiver) Oldest() (accepted int64, ok bool) {
@@ -127,10 +124,13 @@ func (r *Receiver) Waiting() (out []subscription.Waiting) {
 	return out
 }
 
-// Status is how a receiver is at a moment.
+// Status is how a subscription and its receiver are at a moment.
 type Status struct {
+	Definition  subscription.Definition
+	Counts      subscription.Counts
 	State       string // ok, throttled, failing, disabled
 	Pending     int
+	Backlog     int64 // of these: in the log only
 	InFlight    int   // webhooks
 	Limit       int   // webhooks that may be in flight at present
 	Oldest      int64 // when the oldest notice in memory was accepted, unix time in ns; 0 means none
@@ -140,10 +140,15 @@ type Status struct {
 	NextAttempt time.Time // when the first of them, or what is held back, is sent again; zero means none
 }
 
-// Status reads how a receiver is. Its mutex is held.
+// Status reads how a receiver is.
 func (r *Receiver) Status() Status {
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
 	g := &r.limiter
-	s := Status{State: r.state(), Pending: r.Pending(), InFlight: g.sending, Limit: g.limit, Last: r.last}
+	s := Status{
+		Definition: r.Def, Counts: r.Counts, State: r.state(), Pending: r.Pending(), Backlog: r.Backlog,
+		InFlight: g.sending, Limit: g.limit, Last: r.last,
+	}
 	s.Oldest, _ = r.Oldest()
 	for _, l := range r.lanes {
 		if l.n == 0 || l.first.tries == 0 || l.state == laneRunning {

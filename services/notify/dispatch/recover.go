@@ -39,7 +39,7 @@ func (r *Recovery) Run(recovered map[string]*subscription.Recovered) error {
 		}
 		sub.Backlog = int64(len(known.Waiting)) + known.Backlog - int64(len(known.Acked))
 	}
-	subs := r.Table.All()
+	subs := r.Table.all()
 	if err := r.reread(subs, first, next); err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (r *Recovery) replayAgain(sub *Subscription) error {
 		if err != nil {
 			return err
 		}
-		if err := r.Replay(sub, letter, record); err != nil {
+		if err := r.Deliverer.replay(&sub.Receiver, letter, record); err != nil {
 			r.Log.Error("replaying a dead letter after a restart", "subscription", sub.ID, "seq", letter.Seq, "error", err)
 		}
 	}

@@ -17,6 +17,13 @@ type Subscription struct {
 	Mean    float64 // bytes of a notice in the log, a moving average; 0 means that none came since the start
 }
 
+// definition reads the definition.
+func (sub *Subscription) definition() subscription.Definition {
+	sub.Mu.Lock()
+	defer sub.Mu.Unlock()
+	return sub.Def
+}
+
 // Cursor is where a subscription stands in the log while it has a backlog there (Receiver.Backlog),
 // which the Reader reads.
 type Cursor struct {

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -33,8 +34,40 @@ type Table struct {
 // NewTable returns an empty table.
 func NewTable(o TableOptions) *Table { return &Table{options: o, byID: map[string]*Subscription{}} }
 
-// All returns the subscriptions in the order of their ids.
-func (t *Table) All() []*Subscription {
+// Definitions visits the subscriptions in the order of their ids, each as it is when its turn
+// comes.
+func (t *Table) Definitions() iter.Seq[subscription.Definition] {
+	return func(yield func(subscription.Definition) bool) {
+		for _, sub := range t.all() {
+			if !yield(sub.definition()) {
+				return
+			}
+		}
+	}
+}
+
+// Statuses visits the subscriptions in the order of their ids, each as it is when its turn comes.
+func (t *Table) Statuses() iter.Seq[Status] {
+	return func(yield func(Status) bool) {
+		for _, sub := range t.all() {
+			if !yield(sub.Status()) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns a subscription's definition, or ErrUnknown.
+func (t *Table) Get(id string) (subscription.Definition, error) {
+	sub := t.get(id)
+	if sub == nil {
+		return subscription.Definition{}, ErrUnknown
+	}
+	return sub.definition(), nil
+}
+
+// all returns the subscriptions in the order of their ids.
+func (t *Table) all() []*Subscription {
 	t.Mu.RLock()
 	defer t.Mu.RUnlock()
 	ids := slices.Sorted(maps.Keys(t.byID))
@@ -45,8 +78,8 @@ func (t *Table) All() []*Subscription {
 	return subs
 }
 
-// Get returns a subscription; nil means that there is none of that id.
-func (t *Table) Get(id string) *Subscription {
+// get returns a subscription; nil means that there is none of that id.
+func (t *Table) get(id string) *Subscription {
 	t.Mu.RLock()
 	defer t.Mu.RUnlock()
 	return t.byID[id]

@@ -28,6 +28,9 @@ type Secret struct {
 	Until time.Time `json:"until,omitzero"` // zero: for good
 }
 
+// InForce reports whether the secret signs at a time.
+func (s Secret) InForce(now time.Time) bool { return s.Until.IsZero() || now.Before(s.Until) }
+
 // Counts are per (notice, subscription). Accepted equals Delivered + Dead + what is pending. A dead
 // letter that is replayed is pending again and no longer dead.
 type Counts struct {

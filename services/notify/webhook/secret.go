@@ -60,7 +60,7 @@ type keyring struct {
 
 type key struct {
 	webhook *webhooks.Webhook
-	until   time.Time // zero means no end
+	secret  subscription.Secret
 }
 
 func newKeyring(secrets []subscription.Secret) (*keyring, error) {
@@ -70,7 +70,7 @@ func newKeyring(secrets []subscription.Secret) (*keyring, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.keys = append(r.keys, key{webhook, s.Until})
+		r.keys = append(r.keys, key{webhook, s})
 	}
 	return r, nil
 }
@@ -78,11 +78,9 @@ func newKeyring(secrets []subscription.Secret) (*keyring, error) {
 // inForce lists the keys that sign at a time.
 func (r *keyring) inForce(now time.Time) (out []*webhooks.Webhook) {
 	for _, k := range r.keys {
-		if k.inForce(now) {
+		if k.secret.InForce(now) {
 			out = append(out, k.webhook)
 		}
 	}
 	return out
 }
-
-func (k *key) inForce(now time.Time) bool { return k.until.IsZero() || now.Before(k.until) }

@@ -56,9 +56,6 @@ func NewTarget(address string, secrets []subscription.Secret) (*Target, error) {
 // URL is the target's address.
 func (t *Target) URL() *url.URL { return t.url }
 
-// Secrets counts the secrets that sign a webhook at a time.
-func (t *Target) Secrets(now time.Time) int { return len(t.keys.inForce(now)) }
-
 // Webhook is what one request is made of.
 type Webhook struct {
 	Target  *Target
