@@ -128,7 +128,7 @@ func (d *Dispatcher) open(sender *webhook.Sender) (err error) {
 	}
 	d.store = s
 	d.deliverer, err = dispatch.NewDeliverer(dispatch.DelivererOptions{
-		Sender: sender, Journal: s.Journal, Report: s.Report,
+		Sender: sender, Store: s,
 		Batching: c.Batching, Workers: c.Workers,
 		MaxAttempts: c.MaxAttempts, Backoff: c.Backoff, MaxBackoff: c.MaxBackoff, Window: c.Window, Memory: c.Memory, Tracer: c.Tracer,
 	})
@@ -151,7 +151,7 @@ func (d *Dispatcher) open(sender *webhook.Sender) (err error) {
 	c.Streams.Log = c.Logger
 	d.streams = push.New(d.stream, c.Streams)
 	d.acceptor = dispatch.NewAcceptor(dispatch.AcceptorOptions{
-		Store: s, IDs: ids, Table: d.table, Reader: d.reader, Deliverer: d.deliverer, Stream: d.stream,
+		Store: s, IDs: ids, Table: d.table, Deliverer: d.deliverer, Stream: d.stream,
 		MaxPending: c.MaxPending, MaxLog: c.MaxLog, MaxAge: c.MaxAge,
 	})
 	d.api = api.New(api.API{Store: s, Table: d.table, Acceptor: d.acceptor, Reader: d.reader, Deliverer: d.deliverer, Streams: d.streams})

@@ -24,7 +24,7 @@ func (d *Dispatcher) gauges() []daemon.Metric {
 			return float64(hanging)
 		}},
 		{Name: "async_lagging_subscriptions", Help: "subscriptions whose notices do not fit into memory and wait in the log", Read: func() float64 {
-			return float64(len(d.reader.Lagging()))
+			return float64(deliverer.Lagging())
 		}},
 		{Name: "queue_parks_total", Help: "times that a worker found the queue empty and slept", Read: func() float64 { return float64(deliverer.QueueStats().Parks) }},
 		{Name: "queue_peak", Help: "the most lanes that ever waited for a worker", Read: func() float64 { return float64(deliverer.QueueStats().Peak) }},
@@ -32,7 +32,7 @@ func (d *Dispatcher) gauges() []daemon.Metric {
 		{Name: "wal_records_total", Help: "notices appended since the process began", Read: func() float64 { return float64(notices.Stats().Records) }},
 		{Name: "wal_groups_total", Help: "writes of the log of notices, each of one notice or more", Read: func() float64 { return float64(notices.Stats().Groups) }},
 		{Name: "wal_syncs_total", Help: "fsyncs of the log of notices", Read: func() float64 { return float64(notices.Stats().Syncs) }},
-		{Name: "lost_deliveries_total", Help: "deliveries lost to damage of the log", Read: func() float64 { return float64(d.reader.Lost()) }},
+		{Name: "lost_deliveries_total", Help: "deliveries lost to damage of the log", Read: func() float64 { return float64(deliverer.Lost.Load()) }},
 		{Name: "streams", Help: "clients that follow by server-sent events or WebSocket", Read: func() float64 { return float64(streams.Count()) }},
 		{Name: "streamed_notices_total", Help: "notices sent to streams", Read: func() float64 { return float64(streams.Stats().Sent) }},
 		{Name: "streams_cut_total", Help: "streams cut off because their readers were too slow", Read: func() float64 { return float64(streams.Stats().CutOff) }},

@@ -20,7 +20,6 @@ type AcceptorOptions struct {
 	Store     *Store
 	IDs       *dedup.Window
 	Table     *Table
-	Reader    *Reader
 	Deliverer *Deliverer
 	Stream    *Stream
 
@@ -54,7 +53,7 @@ type Receipt struct {
 func (a *Acceptor) Accept(ctx context.Context, notices []*notice.Notice) (receipts []Receipt, deliveries int, err error) {
 	receipts, deliveries, err = a.TryAccept(ctx, notices)
 	if r := (*refusal.Error)(nil); errors.As(err, &r) && r.Status == http.StatusTooManyRequests {
-		a.Table.CountRefused(notices)
+		a.Table.refused(notices)
 	}
 	return receipts, deliveries, err
 }
@@ -124,13 +123,13 @@ func receiptsOf(notices []*notice.Notice, claims []dedup.Claim) []Receipt {
 	return out
 }
 
-var foundMatches = sync.Pool{New: func() any { return new(Matches) }}
+var foundMatches = sync.Pool{New: func() any { return new(matches) }}
 
 // store appends notices to the log and routes them, in the order of their numbers.
 func (a *Acceptor) store(notices []*notice.Notice) (deliveries int, err error) {
-	found := foundMatches.Get().(*Matches)
+	found := foundMatches.Get().(*matches)
 	defer func() {
-		found.Reset()
+		found.reset()
 		foundMatches.Put(found)
 	}()
 	owed, err := a.admit(notices, found)
@@ -152,19 +151,17 @@ func (a *Acceptor) store(notices []*notice.Notice) (deliveries int, err error) {
 	_, err = a.Store.Notices.Append(records, func(first uint64) {
 		deliveries = a.route(first, notices, found)
 	})
-	a.Deliverer.DecPending(int64(owed - deliveries)) // of subscriptions that came or went meanwhile
+	a.Deliverer.decPending(int64(owed - deliveries)) // of subscriptions that came or went meanwhile
 	return deliveries, a.Store.Refuse(err)
 }
 
 // admit reserves the deliveries that notices will owe, or refuses them.
-func (a *Acceptor) admit(notices []*notice.Notice, found *Matches) (owed int, err error) {
+func (a *Acceptor) admit(notices []*notice.Notice, found *matches) (owed int, err error) {
 	if a.stopped.Load() {
 		return 0, refusal.New(http.StatusServiceUnavailable, "shutting down; send it to another instance or again later")
 	}
-	a.Table.Mu.RLock()
-	defer a.Table.Mu.RUnlock()
-	owed = a.Table.Match(notices, found)
-	pending := a.Deliverer.AddPending(owed)
+	owed = a.Table.match(notices, found)
+	pending := a.Deliverer.addPending(owed)
 	switch lag := a.Deliverer.Lag(); {
 	case pending > int64(a.MaxPending):
 		err = refusal.New(http.StatusTooManyRequests, "%d deliveries are owed; try again later", pending-int64(owed))
@@ -175,25 +172,18 @@ func (a *Acceptor) admit(notices []*notice.Notice, found *Matches) (owed int, er
 		err = refusal.New(http.StatusTooManyRequests, "the log has reached %d bytes; try again when some has been delivered", a.MaxLog)
 	}
 	if err != nil {
-		a.Deliverer.AddPending(-owed)
+		a.Deliverer.addPending(-owed)
 	}
 	return owed, err
 }
 
-// route hands notices that are durable to the subscriptions that want them. It is called in the
-// order of the numbers, one call at a time.
-func (a *Acceptor) route(first uint64, notices []*notice.Notice, found *Matches) (deliveries int) {
-	a.Table.Mu.RLock() // a subscription comes or goes before all of them or after
-	defer a.Table.Mu.RUnlock()
+// route hands notices that are durable to the subscriptions that want them, and shows them to
+// streams. The log calls it in the order of the numbers, one call at a time.
+func (a *Acceptor) route(first uint64, notices []*notice.Notice, found *matches) (deliveries int) {
 	for i, n := range notices {
 		n.Seq = first + uint64(i)
-		a.Table.Visit(found, i, n, func(sub *Subscription) {
-			a.Reader.Offer(sub, n)
-			n.Owed++
-		})
-		deliveries += n.Owed
 	}
-	a.Store.Head.Store(first + uint64(len(notices)))
+	deliveries = a.Table.route(notices, found)
 	a.Stream.grow(notices)
 	return deliveries
 }

@@ -9,10 +9,10 @@ import (
 // subscription. It belongs to one worker, which uses it again.
 type batch struct {
 	webhook.Webhook
-	receiver *Receiver
-	parts    []batchPart
-	bytes    int            // of the notices
-	traced   []deliverySpan // of the notices that have a trace
+	sub    *subscriber
+	parts  []batchPart
+	bytes  int            // of the notices
+	traced []deliverySpan // of the notices that have a trace
 }
 
 // batchPart is how many notices a lane gave.
@@ -30,12 +30,12 @@ func (p batchPart) clearSending() {
 	}
 }
 
-func (b *batch) reset(r *Receiver) {
+func (b *batch) reset(sub *subscriber) {
 	clear(b.parts)
 	clear(b.Notices)
 	clear(b.traced)
-	b.receiver, b.bytes = r, 0
-	b.Webhook = webhook.Webhook{Target: r.target, Notices: b.Notices[:0]}
+	b.sub, b.bytes = sub, 0
+	b.Webhook = webhook.Webhook{Target: sub.target, Notices: b.Notices[:0]}
 	b.parts, b.traced = b.parts[:0], b.traced[:0]
 }
 
@@ -56,7 +56,7 @@ func (b *batch) add(l *lane, n int) {
 	for it := l.first; it != nil && taken < n && (b.bytes < maxWebhookBytes || taken == 0); it = it.next {
 		it.sending = true
 		if it.tries++; it.tries > 1 {
-			l.receiver.Counts.Retried++
+			l.sub.counts.Retried++
 		}
 		b.Notices = append(b.Notices, it.notice)
 		b.bytes += it.notice.Size()
@@ -70,7 +70,7 @@ type packer interface {
 	// inflight bounds the webhooks in flight to a subscription.
 	inflight(def subscription.Definition) int
 	// pack fills b, beginning with a lane that has something; others that wait at the limiter may go
-	// along. The receiver's mutex is held.
+	// along. The subscriber's lock is held.
 	pack(l *lane, b *batch)
 }
 
@@ -101,14 +101,14 @@ func (batching) inflight(def subscription.Definition) int {
 }
 
 func (batching) pack(l *lane, b *batch) {
-	r := b.receiver
-	most := max(r.Def.Batch, 1)
+	sub := b.sub
+	most := max(sub.def.Batch, 1)
 	if l.first.tries > 0 { // alone, so that one which the receiver cannot process takes no others with it
 		b.add(l, 1)
 		return
 	}
 	b.add(l, most)
-	for q := &r.limiter.waiting; len(b.Notices) < most && b.bytes < maxWebhookBytes && q.n > 0; {
+	for q := &sub.limiter.waiting; len(b.Notices) < most && b.bytes < maxWebhookBytes && q.n > 0; {
 		l := q.first
 		if l.n > 0 && l.first.tries > 0 {
 			return
@@ -116,7 +116,7 @@ func (batching) pack(l *lane, b *batch) {
 		if q.pop(); l.n > 0 {
 			b.add(l, most-len(b.Notices))
 		} else {
-			r.forget(l) // its notices were given up
+			sub.forget(l) // its notices were given up
 		}
 	}
 }

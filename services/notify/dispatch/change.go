@@ -3,7 +3,6 @@ package dispatch
 import (
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -33,24 +32,20 @@ func (t *Table) Subscribe(r SubscriptionRequest) (def subscription.Definition, s
 	if err != nil {
 		return def, "", err
 	}
-	sub := new(Subscription)
-	if err = t.options.Deliverer.Init(&sub.Receiver, def); err != nil {
+	sub, err := newSubscriber(t.options.Deliverer, def)
+	if err != nil {
 		return def, "", refusal.Field("url", "url: %v", err)
 	}
-	t.Mu.Lock()
-	defer t.Mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if len(t.byID) >= maxSubscriptions {
 		return def, "", refusal.New(http.StatusConflict, "there are %d subscriptions already; delete some", maxSubscriptions)
 	}
-	head := t.options.Store.Head.Load()
-	if err := t.options.Store.Journal.Put(def, head); err != nil {
-		return def, "", t.options.Store.Refuse(err)
+	if err := sub.begin(t.options.Store.Head.Load()); err != nil {
+		return def, "", err
 	}
-	var p subscription.Position
-	p.Redefine(def, head)
-	sub.Filters, sub.Cursor.Routed = p.Filters, head
 	t.byID[def.ID] = sub
-	t.Activate(sub)
+	t.enter(sub)
 	return def, secret, nil
 }
 
@@ -69,46 +64,24 @@ func (t *Table) Update(id string, r SubscriptionRequest) (def subscription.Defin
 // Change changes a subscription's definition by f, durably, for what is accepted from now on. It
 // returns the new one.
 func (t *Table) Change(id string, f func(*subscription.Definition) error) (def subscription.Definition, err error) {
-	t.Mu.Lock()
-	defer t.Mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	sub := t.byID[id]
 	if sub == nil {
 		return def, ErrUnknown
 	}
-	def = sub.Def // only changed with t.Mu held
+	was := sub.definition() // only changed with t.mu held
+	def = was
 	def.Secrets = slices.Clone(def.Secrets)
 	if err := f(&def); err != nil {
 		return def, err
 	}
-	// Held until the journal has the change: a checkpoint in between would write the old definition
-	// last.
-	sub.Mu.Lock()
-	defer sub.Mu.Unlock()
-	was := sub.Def
-	reroute := !slices.Equal(was.Types, def.Types) || was.Disabled != def.Disabled
-	// A change that disables it always succeeds: before it came one that did not, which was counted.
-	if reroute && def.Disabled == "" && len(sub.Filters) >= maxFilters {
-		return def, refusal.New(http.StatusConflict, "what it wants was changed %d times while it lags; change it again when it has caught up", maxFilters)
-	}
-	head := t.options.Store.Head.Load()
-	if err := t.options.Store.Journal.Put(def, head); err != nil {
-		return def, t.options.Store.Refuse(err)
-	}
-	if err := t.options.Deliverer.Define(&sub.Receiver, def); err != nil {
-		return def, fmt.Errorf("subscription %s: %w", id, err)
-	}
+	reroute, err := sub.redefine(def, t.options.Store.Head.Load())
 	if reroute {
-		p := subscription.Position{Filters: slices.Clip(sub.Filters)}
-		p.Redefine(def, head)
-		sub.Filters = p.Filters
 		t.routes.set(sub, was.Types, def.Types, def.Disabled != "")
 		t.version++
 	}
-	if def.Disabled != "" {
-		t.options.Deliverer.GiveUpAll(&sub.Receiver)
-	}
-	sub.Retry()
-	return def, nil
+	return def, err
 }
 
 // Disable ends deliveries to a subscription until a client enables it again, unless its webhooks go
@@ -128,23 +101,17 @@ func (t *Table) Disable(id, address, cause string) {
 
 // Unsubscribe deletes a subscription, durably. What it has not got counts as dead.
 func (t *Table) Unsubscribe(id string) error {
-	t.Mu.Lock()
-	defer t.Mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	sub := t.byID[id]
 	if sub == nil {
 		return ErrUnknown
 	}
-	sub.Mu.Lock()
-	defer sub.Mu.Unlock()
-	final := sub.Counts
-	final.Dead += int64(sub.Pending())
-	if err := t.options.Store.Journal.Delete(id, final); err != nil {
-		return t.options.Store.Refuse(err)
+	if err := sub.remove(); err != nil {
+		return err
 	}
-	t.options.Deliverer.Remove(&sub.Receiver)
-	t.options.Deliverer.SignalRoom() // so that its backlog is forgotten
 	delete(t.byID, id)
-	t.routes.set(sub, sub.Def.Types, nil, true)
+	t.routes.set(sub, sub.def.Types, nil, true)
 	t.version++
 	return nil
 }

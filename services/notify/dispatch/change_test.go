@@ -28,7 +28,7 @@ func (w *tapped) Write(batches [][][]byte) error {
 // moment would write the old definition after the new one, and a restart would bring the old one
 // back.
 func TestChangeIsWrittenUnderItsLock(t *testing.T) {
-	var sub *Subscription // none before it is made
+	var sub *subscriber // none before it is made
 	var first sync.Once
 	heard := false
 	m := newTestMaintainer(t, func(_ string, b wal.Backend) wal.Backend {
@@ -38,8 +38,8 @@ func TestChangeIsWrittenUnderItsLock(t *testing.T) {
 			}
 			first.Do(func() { // what comes later is a checkpoint's
 				heard = true
-				if sub.Mu.TryLock() {
-					sub.Mu.Unlock()
+				if sub.mu.TryLock() {
+					sub.mu.Unlock()
 					t.Error("the subscription could be written down as it was before")
 				}
 			})

@@ -10,18 +10,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"dyno/parts/refusal"
-	"dyno/services/notify/journal"
-	"dyno/services/notify/notice"
-	"dyno/services/notify/subscription"
 	"dyno/services/notify/webhook"
 	"dyno/services/notify/wheel"
 )
 
 // DelivererOptions of a Deliverer.
 type DelivererOptions struct {
-	Sender  *webhook.Sender
-	Journal *journal.Journal
-	Report  func(error) // receives errors of the journal
+	Sender *webhook.Sender
+	Store  *Store
 
 	Batching    string // implementation, by name
 	Workers     int
@@ -32,6 +28,13 @@ type DelivererOptions struct {
 	Memory      int64        // bytes of all pending notices in memory
 	Tracer      trace.Tracer // nil means no traces
 }
+
+const (
+	// MaxConcurrency bounds the webhooks in flight to one receiver.
+	MaxConcurrency = 4096
+	// DefaultConcurrency is the bound for a subscription that does not set its own.
+	DefaultConcurrency = 32
+)
 
 // Tick is the resolution of retries and pauses.
 const Tick = time.Millisecond
@@ -49,7 +52,8 @@ type Deliverer struct {
 	owned     sync.WaitGroup // goroutines other than workers
 
 	Counters
-	room chan struct{} // holds one token: a subscription may have room for what waits in the log
+	lagging laggards
+	room    chan struct{} // holds one token: a subscription may have room for what waits in the log
 }
 
 // Counters are for reading; the Deliverer counts.
@@ -59,6 +63,7 @@ type Counters struct {
 	Webhooks atomic.Int64 // webhooks answered with 2xx
 	Pending  atomic.Int64 // deliveries owed
 	Loaded   atomic.Int64 // bytes of the notices in memory, each counted for every subscription
+	Lost     atomic.Int64 // deliveries that cannot be made, found since the process began
 }
 
 // NewDeliverer returns a deliverer that does not send yet. An unknown name in o is an error that
@@ -69,6 +74,7 @@ func NewDeliverer(o DelivererOptions) (*Deliverer, error) {
 		return nil, err
 	}
 	d := &Deliverer{options: o, pack: pack, spans: spans{o.Tracer}, durations: newDurations(), room: make(chan struct{}, 1)}
+	d.lagging.subs = map[*subscriber]bool{}
 	d.init(newRunQueue(), backoff{o.Backoff, o.MaxBackoff})
 	return d, nil
 }
@@ -97,27 +103,24 @@ func (d *Deliverer) Stop() {
 // Resize changes the number of workers while they run.
 func (d *Deliverer) Resize(workers int) { d.workers.resize(workers) }
 
-// AddPending adds deliveries that are owed from now on, and returns the sum.
-func (d *Deliverer) AddPending(n int) int64 { return d.Pending.Add(int64(n)) }
+// addPending adds deliveries that are owed from now on, and returns the sum.
+func (d *Deliverer) addPending(n int) int64 { return d.Pending.Add(int64(n)) }
 
-// DecPending takes off deliveries that are not owed any more.
-func (d *Deliverer) DecPending(n int64) {
+// decPending takes off deliveries that are not owed any more.
+func (d *Deliverer) decPending(n int64) {
 	if d.Pending.Add(-n) == 0 {
-		d.SignalIdle()
+		d.signalIdle()
 	}
 }
 
 // Out is how many lanes are with the workers or on their way to them.
 func (d *Deliverer) Out() int64 { return d.out.Load() }
 
-// Idle gets a token whenever no lane is out, no delivery is owed, or SignalIdle was called.
+// Idle gets a token whenever no lane is out, no delivery is owed, or signalIdle was called.
 func (d *Deliverer) Idle() <-chan struct{} { return d.idle }
 
-// Room gets a token when a subscription may have room for what waits in the log.
-func (d *Deliverer) Room() <-chan struct{} { return d.room }
-
-// SignalRoom puts a token into Room.
-func (d *Deliverer) SignalRoom() {
+// signalRoom says that a subscription may have room for what waits in the log.
+func (d *Deliverer) signalRoom() {
 	select {
 	case d.room <- struct{}{}:
 	default:
@@ -127,67 +130,14 @@ func (d *Deliverer) SignalRoom() {
 // Lag is how long the next lane has waited for a worker.
 func (d *Deliverer) Lag() time.Duration { return d.queue.lag() }
 
-// floorItems of each subscription are let into memory however full it is, so that each makes
-// progress.
-const floorItems = 4
+// Lagging counts the subscriptions that have a backlog in the log.
+func (d *Deliverer) Lagging() int { return len(d.lagging.all()) }
 
-// HasCapacity reports whether a subscription may have another notice in memory. Its mutex is held.
-func (d *Deliverer) HasCapacity(r *Receiver) bool {
-	return r.n < d.options.Window && (d.Loaded.Load() < d.options.Memory || r.n < floorItems)
-}
-
-// WorthReading reports whether reading the log for a subscription is worthwhile: half of its window
-// is free, or all it has not got fits in. So a pass that begins with it hands out many notices, and
-// the subscriptions ahead of it have their turn. Its mutex is held.
-func (d *Deliverer) WorthReading(r *Receiver) bool {
-	w := d.options.Window
-	if d.Loaded.Load() >= d.options.Memory {
-		w = min(w, floorItems)
-	}
-	return r.n <= w/2 || int64(r.n)+r.Backlog <= int64(w)
-}
-
-// onDelivered asks for more from the log when a subscription has got something and less than half
-// of its window is in use. Its mutex is held.
-func (d *Deliverer) onDelivered(r *Receiver) {
-	if r.Backlog > 0 && r.n <= d.options.Window/2 {
-		d.SignalRoom()
-	}
-}
-
-// Resume loads a notice of which attempts may have failed before; replayed says that it was a dead
-// letter. The subscription's mutex is held.
-func (d *Deliverer) Resume(r *Receiver, n *notice.Notice, w subscription.Waiting, replayed bool) {
-	it := &item{notice: n, tries: w.Tries, replayed: replayed}
-	l, fresh := r.lane(n.Key)
-	l.append(it)
-	d.Loaded.Add(n.Cost())
-	switch wait := min(time.Until(w.Next), max(d.options.MaxBackoff, webhook.MaxRetryAfter)); { // the clock may have been wrong
-	case !fresh:
-	case wait > 0:
-		r.park(l, wait)
-	default:
-		r.limiter.enqueue(l)
-	}
-}
-
-// replay puts a dead letter at the end of its key's lane. The receiver's mutex is held.
-func (d *Deliverer) replay(r *Receiver, letter subscription.DeadLetter, record []byte) error {
-	n, err := notice.Decode(letter.Seq, record)
+// report passes an error of the journal on; nil is none.
+func (d *Deliverer) report(err error) {
 	if err != nil {
-		return err
+		d.options.Store.Report(err)
 	}
-	d.AddPending(1)
-	d.Resume(r, n, letter.Retry, true)
-	return nil
-}
-
-// sendTest sends one notice to one subscription, now and once.
-func (d *Deliverer) sendTest(r *Receiver, n *notice.Notice) webhook.Outcome {
-	r.Mu.Lock()
-	w := webhook.Webhook{Target: r.target, Notices: []*notice.Notice{n}}
-	r.Mu.Unlock()
-	return d.options.Sender.Send(d.ctx, r.ID, &w)
 }
 
 // Workers counts the workers wanted, without those that hang, and those whose attempts hang.
@@ -219,8 +169,8 @@ func (o *outlet) init(q *runQueue, b backoff) {
 	o.queue, o.wheel, o.backoff, o.idle = q, wheel.New(Tick), b, make(chan struct{}, 1)
 }
 
-// SignalIdle puts a token into Idle.
-func (o *outlet) SignalIdle() {
+// signalIdle puts a token into Idle.
+func (o *outlet) signalIdle() {
 	select {
 	case o.idle <- struct{}{}:
 	default:

@@ -1,5 +1,5 @@
-// Package dispatch is who is owed what, and getting it there. It is the one owner of a
-// subscription's state.
+// Package dispatch is who is owed what, and getting it there. Each subscription is a subscriber,
+// which alone changes its state. Around it:
 //
 //   - A Store opens the two logs: the notices, each under its number, and the journal of what
 //     became of them (services/notify/journal). It knows how far the notices are routed, and turns
@@ -26,5 +26,5 @@
 // the caller owns their goroutines. The logs have goroutines of their own, which Store.Close ends;
 // that of the notices calls Acceptor.route.
 //
-// Locks are taken in this order: the table's, a subscription's, the journal's.
+// Locks are taken in this order: the table's, a subscriber's, the journal's.
 package dispatch

@@ -9,15 +9,15 @@ import (
 )
 
 // lane is what one subscription has not got of one key, in order, as far as it is in memory. Its
-// fields are guarded by the receiver's mutex.
+// fields are guarded by the subscriber's lock.
 type lane struct {
-	receiver *Receiver
-	key      string
-	state    laneState
-	first    *item // nil means that the lane is empty
-	last     *item
-	n        int
-	timer    wheel.Timer // of a parked lane
+	sub   *subscriber
+	key   string
+	state laneState
+	first *item // nil means that the lane is empty
+	last  *item
+	n     int
+	timer wheel.Timer // of a parked lane
 
 	following *lane // in the queue that holds this one, of its limiter or to the workers
 
@@ -67,10 +67,10 @@ func (l *lane) append(it *item) {
 	}
 	l.last = it
 	l.n++
-	r := l.receiver
-	r.n++
-	r.bytes += it.notice.Cost()
-	r.byAge.push(it)
+	sub := l.sub
+	sub.n++
+	sub.bytes += it.notice.Cost()
+	sub.byAge.push(it)
 }
 
 // pop takes the first item off.
@@ -80,51 +80,51 @@ func (l *lane) pop() *item {
 		l.last = nil
 	}
 	l.n--
-	r := l.receiver
-	r.n--
-	r.bytes -= it.notice.Cost()
-	r.byAge.remove(it)
+	sub := l.sub
+	sub.n--
+	sub.bytes -= it.notice.Cost()
+	sub.byAge.remove(it)
 	return it
 }
 
 // lane returns the lane of a key and whether it is new, in which case it has no holder yet.
-func (r *Receiver) lane(key string) (l *lane, fresh bool) {
-	if l = r.lanes[key]; l != nil {
+func (sub *subscriber) lane(key string) (l *lane, fresh bool) {
+	if l = sub.lanes[key]; l != nil {
 		return l, false
 	}
-	l = &lane{receiver: r, key: key}
+	l = &lane{sub: sub, key: key}
 	l.timer.Init(l.unpark)
-	r.lanes[key] = l
+	sub.lanes[key] = l
 	return l, true
 }
 
 // forget drops a lane.
-func (r *Receiver) forget(l *lane) {
-	r.outlet.wheel.Stop(&l.timer)
+func (sub *subscriber) forget(l *lane) {
+	sub.d.wheel.Stop(&l.timer)
 	l.state = laneGone
-	delete(r.lanes, l.key)
+	delete(sub.lanes, l.key)
 }
 
 // release goes on with a lane that a worker has come back with, or whose timer has fired.
-func (r *Receiver) release(l *lane) {
+func (sub *subscriber) release(l *lane) {
 	if l.n > 0 {
-		r.limiter.enqueue(l)
+		sub.limiter.enqueue(l)
 	} else {
-		r.forget(l)
+		sub.forget(l)
 	}
 }
 
 // park lets a lane wait on the wheel: it holds no worker, and other lanes go on.
-func (r *Receiver) park(l *lane, wait time.Duration) {
+func (sub *subscriber) park(l *lane, wait time.Duration) {
 	l.state, l.parked, l.due = laneParked, monotonic.Now(), time.Now().Add(wait)
-	r.outlet.wheel.Start(&l.timer, wait)
+	sub.d.wheel.Start(&l.timer, wait)
 }
 
 func (l *lane) unpark() {
-	l.receiver.Mu.Lock()
-	defer l.receiver.Mu.Unlock()
+	l.sub.mu.Lock()
+	defer l.sub.mu.Unlock()
 	if l.state == laneParked {
-		l.receiver.release(l)
+		l.sub.release(l)
 	}
 }
 

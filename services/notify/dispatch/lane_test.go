@@ -20,8 +20,8 @@ import (
 // The oldest pending item is known exactly, in whatever order lanes are delivered.
 func TestOldestIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := &Receiver{lanes: map[string]*lane{}}
-		lanes := []*lane{{receiver: r}, {receiver: r}, {receiver: r}}
+		r := &subscriber{lanes: map[string]*lane{}}
+		lanes := []*lane{{sub: r}, {sub: r}, {sub: r}}
 		model := make([][]*item, len(lanes))
 		t.Repeat(map[string]func(*rapid.T){
 			"append": func(t *rapid.T) {
@@ -132,8 +132,8 @@ func TestLag(t *testing.T) {
 
 // A webhook ends at its bound of bytes, and takes a notice that is larger than it all the same.
 func TestBatchIsBoundedInBytes(t *testing.T) {
-	r := newTestReceiver(t)
-	many, big := &lane{receiver: r, state: laneReady}, &lane{receiver: r, state: laneReady}
+	r := newTestSubscriber(t)
+	many, big := &lane{sub: r, state: laneReady}, &lane{sub: r, state: laneReady}
 	for range 10 {
 		many.append(&item{notice: &notice.Notice{Payload: make([]byte, maxWebhookBytes/4)}})
 	}
@@ -159,21 +159,21 @@ func TestNothingUnparksAfterStop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := new(Receiver)
-		if err := d.Init(r, subscription.Definition{URL: "http://example.com/hook"}); err != nil {
+		r, err := newSubscriber(d, subscription.Definition{URL: "http://example.com/hook"})
+		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, end := context.WithCancel(t.Context())
 		d.Start(ctx, nil) // without workers: what is let through stays in the queue
 		const lanes = 100
-		r.Mu.Lock()
+		r.mu.Lock()
 		r.limiter.limit = lanes
 		for i := range lanes {
 			l, _ := r.lane(strconv.Itoa(i))
 			l.append(&item{notice: &notice.Notice{}})
 			r.park(l, time.Duration(i/10)*time.Millisecond)
 		}
-		r.Mu.Unlock()
+		r.mu.Unlock()
 		time.Sleep(5 * time.Millisecond) // ten are due now
 		end()
 		d.Stop()

@@ -28,7 +28,7 @@ const firstLimit = 4
 // or shows that it is overloaded. So a receiver that hangs from the first webhook on holds a few
 // workers, and few of those for long.
 //
-// Its fields are guarded by the receiver's mutex.
+// Its fields are guarded by the subscriber's lock.
 type receiverLimiter struct {
 	outlet  *outlet
 	most    int // webhooks in flight that the subscription allows
@@ -104,7 +104,7 @@ func (g *receiverLimiter) done() {
 	g.out--
 	g.release()
 	if g.outlet.out.Add(-1) == 0 { // last: as long as there are more lanes, the deliverer is not idle
-		g.outlet.SignalIdle()
+		g.outlet.signalIdle()
 	}
 }
 
@@ -116,6 +116,12 @@ func (g *receiverLimiter) pause(wait time.Duration, circuitOpen bool) {
 		g.paused, g.until = true, until
 		g.outlet.wheel.Start(&g.timer, wait)
 	}
+}
+
+// retry ends all pauses, since what made the receiver fail may be over.
+func (g *receiverLimiter) retry() {
+	g.failures = 0
+	g.resume()
 }
 
 func (g *receiverLimiter) resume() {

@@ -8,19 +8,19 @@ import (
 	"dyno/services/notify/webhook"
 )
 
-// newTestReceiver makes a receiver of a deliverer that sends nothing.
-func newTestReceiver(t testing.TB) *Receiver {
+// newTestSubscriber makes a subscriber of a deliverer that sends nothing.
+func newTestSubscriber(t testing.TB) *subscriber {
 	t.Helper()
 	d := &Deliverer{pack: single{}}
 	d.init(nil, backoff{time.Second, time.Minute})
-	r := new(Receiver)
-	if err := d.Init(r, subscription.Definition{URL: "http://example.com:8080/hook?a=b", Batch: 100}); err != nil {
+	sub, err := newSubscriber(d, subscription.Definition{URL: "http://example.com:8080/hook?a=b", Batch: 100})
+	if err != nil {
 		t.Fatal(err)
 	}
-	return r
+	return sub
 }
 
-func newTestLimiter(t testing.TB) *receiverLimiter { return &newTestReceiver(t).limiter }
+func newTestLimiter(t testing.TB) *receiverLimiter { return &newTestSubscriber(t).limiter }
 
 // What an outcome says about the receiver sets its limit and its pauses.
 func TestOnResult(t *testing.T) {

@@ -1,10 +1,8 @@
 package dispatch
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -146,29 +144,12 @@ func (m *Maintainer) relieve() error {
 	return err
 }
 
-// owesTooMuch reports whether a subscription is owed more bytes than it may be. Of what is not in
-// memory only the number is known, so it counts with the mean size of recent notices.
-func (m *Maintainer) owesTooMuch(sub *Subscription) bool {
-	_, owed := sub.Loaded()
-	if n := sub.Backlog; n > 0 {
-		each := sub.Mean
-		if each == 0 { // none came since the start
-			first, next := m.Store.Notices.Bounds()
-			each = float64(m.Store.Notices.Size()) / float64(max(next-first, 1))
-		}
-		owed += int64(float64(n) * each)
-	}
-	return owed > m.KeepBytes
-}
-
-// expireAll makes dead letters of what was kept too long, the oldest first.
+// expireAll makes dead letters of what was kept too long.
 func (m *Maintainer) expireAll() {
+	first, next := m.Store.Notices.Bounds()
+	mean := float64(m.Store.Notices.Size()) / float64(max(next-first, 1))
 	for _, sub := range m.Table.all() {
-		sub.Mu.Lock()
-		m.Deliverer.Expire(&sub.Receiver, ReasonExpired, func(owedSince int64) bool {
-			return !overdue(owedSince, m.KeepAge) && !m.owesTooMuch(sub)
-		})
-		sub.Mu.Unlock()
+		sub.expire(m.KeepAge, m.KeepBytes, mean)
 	}
 }
 
@@ -191,13 +172,9 @@ func (m *Maintainer) Save() error {
 	c.at, c.head = time.Now(), head // also of one that fails: it is not tried again immediately
 	err := m.Store.Journal.Checkpoint(func(put func(subscription.Position)) {
 		for _, sub := range m.Table.all() {
-			sub.Mu.Lock()
-			if !sub.Gone {
-				p := position(sub, m.Store.Head.Load())
-				need = min(need, p.Needs())
-				put(p)
+			if needs, ok := sub.position(put); ok {
+				need = min(need, needs)
 			}
-			sub.Mu.Unlock()
 		}
 	})
 	if err != nil && !errors.Is(err, journal.ErrUnread) {
@@ -229,25 +206,3 @@ func (m *Maintainer) historyBegins() uint64 {
 	}
 	return begins
 }
-
-// position is where a subscription stands, for a checkpoint. Its mutex is held.
-func position(sub *Subscription, head uint64) subscription.Position {
-	c := &sub.Cursor
-	p := subscription.Position{
-		Definition: sub.Def, Counts: sub.Counts, Routed: max(head, c.Routed), Loaded: c.Loaded,
-		Backlog: sub.Backlog - int64(len(c.Todo)) + int64(len(c.AckedAhead)),
-	}
-	if sub.Backlog == 0 {
-		p.Loaded = p.Routed
-	}
-	p.Waiting = append(sub.Waiting(), c.Todo...)
-	slices.SortFunc(p.Waiting, bySeq)
-	p.AckedAhead = slices.Sorted(maps.Keys(c.AckedAhead))
-	p.TriedAhead = slices.SortedFunc(maps.Values(c.Failed), bySeq)
-	p.Filters = sub.Filters
-	p.DropFilters()
-	sub.Filters = p.Filters
-	return p
-}
-
-func bySeq(x, y subscription.Waiting) int { return cmp.Compare(x.Seq, y.Seq) }

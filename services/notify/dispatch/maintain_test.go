@@ -55,7 +55,7 @@ func newTestMaintainer(t *testing.T, wrap func(name string, b wal.Backend) wal.B
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	d, err := NewDeliverer(DelivererOptions{Journal: s.Journal, Batching: "single"})
+	d, err := NewDeliverer(DelivererOptions{Store: s, Batching: "single"})
 	if err != nil {
 		t.Fatal(err)
 	}

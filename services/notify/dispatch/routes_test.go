@@ -16,19 +16,19 @@ func TestRoutesFindAll(t *testing.T) {
 	kinds := []string{"a", "b", "a.b", "a.c", "a.b.c", "other"}
 	patterns := append([]string{"*", "a.*", "a.b.*", "b.*"}, kinds...)
 	rapid.Check(t, func(t *rapid.T) {
-		r := Routes{}
-		subs := make([]*Subscription, 5)
-		none := map[*Subscription]bool{} // wants nothing
+		r := routes{}
+		subs := make([]*subscriber, 5)
+		none := map[*subscriber]bool{} // wants nothing
 		for i := range subs {
-			subs[i] = new(Subscription)
+			subs[i] = new(subscriber)
 			none[subs[i]] = true
 		}
-		set := func(none bool) func(t *rapid.T) (sub *Subscription) {
-			return func(t *rapid.T) *Subscription {
+		set := func(none bool) func(t *rapid.T) (sub *subscriber) {
+			return func(t *rapid.T) *subscriber {
 				sub := rapid.SampledFrom(subs).Draw(t, "subscription")
 				types := rapid.SliceOfN(rapid.SampledFrom(patterns), 0, 3).Draw(t, "types")
-				r.set(sub, sub.Def.Types, types, none)
-				sub.Def.Types = types
+				r.set(sub, sub.def.Types, types, none)
+				sub.def.Types = types
 				return sub
 			}
 		}
@@ -37,13 +37,13 @@ func TestRoutesFindAll(t *testing.T) {
 			"unset": func(t *rapid.T) { none[set(true)(t)] = true },
 			"": func(t *rapid.T) {
 				for _, kind := range kinds {
-					want, got := map[*Subscription]int{}, map[*Subscription]int{}
+					want, got := map[*subscriber]int{}, map[*subscriber]int{}
 					for _, sub := range subs {
-						if !none[sub] && topic.Match(sub.Def.Types, kind) {
+						if !none[sub] && topic.Match(sub.def.Types, kind) {
 							want[sub] = 1
 						}
 					}
-					r.Visit(kind, func(sub *Subscription) { got[sub]++ })
+					r.visit(kind, func(sub *subscriber) { got[sub]++ })
 					if !maps.Equal(got, want) {
 						t.Fatalf("%s: visited %v, want %v", kind, got, want)
 					}

@@ -3,13 +3,10 @@ package dispatch
 import (
 	"context"
 	"errors"
-	"maps"
 	"math"
-	"slices"
 
 	"dyno/parts/wal"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/subscription"
 )
 
 // Bounds of one scan, after which the next one looks anew which subscriptions have room.
@@ -67,26 +64,22 @@ type scan struct {
 
 // laggard is a subscription with a backlog and room.
 type laggard struct {
-	sub  *Subscription
+	sub  *subscriber
 	want uint64 // the first number that it has not seen
 	full bool
 }
 
 // begin collects the subscriptions that have room, and returns where to begin.
 func (s *scan) begin() (from uint64) {
-	for _, sub := range s.Lagging() {
-		sub.Mu.Lock()
-		next := sub.Cursor.Next()
-		switch {
-		case sub.Backlog == 0 || sub.Gone:
-			s.removeLagging(sub)
-		case s.Deliverer.WorthReading(&sub.Receiver) || sub.Revoked(next):
-			if len(s.laggards) == 0 || next < from {
-				from = next
-			}
-			s.laggards = append(s.laggards, &laggard{sub: sub, want: next})
+	for _, sub := range s.Deliverer.lagging.all() {
+		next, ok := sub.beginReading()
+		if !ok {
+			continue
 		}
-		sub.Mu.Unlock()
+		if len(s.laggards) == 0 || next < from {
+			from = next
+		}
+		s.laggards = append(s.laggards, &laggard{sub: sub, want: next})
 	}
 	return from
 }
@@ -132,24 +125,20 @@ func unreadable(seq uint64, err error) error {
 // advance records how far the subscriptions have read that wanted none of the last notices.
 func (s *scan) advance() {
 	for _, l := range s.laggards {
-		l.sub.Mu.Lock()
-		if c := &l.sub.Cursor; !l.full && l.sub.Backlog > 0 && len(c.Todo) == 0 && c.Loaded <= s.last {
-			c.Loaded, s.progress = s.last+1, true
+		if !l.full && l.sub.pass(s.last) {
+			s.progress = true
 		}
-		l.sub.Mu.Unlock()
 	}
 }
 
 // wanting lists the laggards that may want a type.
 func (s *scan) wanting(kind string) (out []*laggard) {
 	for _, l := range s.laggards {
-		l.sub.Mu.Lock()
 		// A change of what it wants since the scan began holds for later notices than those that are
 		// read.
-		if len(l.sub.Filters) > 1 || l.sub.Wanted(s.end-1, kind) {
+		if l.sub.mayWant(s.end, kind) {
 			out = append(out, l)
 		}
-		l.sub.Mu.Unlock()
 	}
 	return out
 }
@@ -168,61 +157,10 @@ func (s *scan) nextWanted() (next uint64) {
 
 // offer shows a notice to a subscription that may want it.
 func (s *scan) offer(l *laggard, n *notice.Notice) {
-	sub := l.sub
-	sub.Mu.Lock()
-	defer sub.Mu.Unlock()
-	c := &sub.Cursor
-	if sub.Gone || sub.Backlog == 0 {
-		l.full = true
-		return
-	}
-	var w subscription.Waiting
-	switch {
-	case len(c.Todo) > 0 && n.Seq < c.Todo[0].Seq:
-		return
-	case len(c.Todo) > 0 && n.Seq == c.Todo[0].Seq:
-		w = c.Todo[0]
-	case !sub.Wanted(n.Seq, n.Type):
-		return
-	case c.AckedAhead[n.Seq]:
-		delete(c.AckedAhead, n.Seq)
-		c.Loaded = n.Seq + 1
-		l.want, s.progress = c.Next(), true
-		return
-	default:
-		w = c.Failed[n.Seq]
-	}
-	reason := ""
-	switch {
-	case sub.Revoked(n.Seq):
-		reason = ReasonDisabled
-	case overdue(n.Accepted, s.KeepAge):
-		reason = ReasonExpired
-	case !s.Deliverer.HasCapacity(&sub.Receiver):
-		l.full = true
-		return
-	}
-	if reason != "" && !s.Deliverer.DeadLetter(&sub.Receiver, n, subscription.DeadLetter{Attempts: w.Tries, Reason: reason}) {
-		l.full = true
-		return
-	}
-	if len(c.Todo) > 0 {
-		c.Todo = c.Todo[1:]
-	} else {
-		delete(c.Failed, n.Seq)
-		c.Loaded = n.Seq + 1
-	}
-	sub.Backlog--
-	s.progress = true
-	if reason != "" {
-		s.Deliverer.DecPending(1)
-	} else {
-		s.Deliverer.Resume(&sub.Receiver, n, w, false)
-	}
-	l.want = c.Next()
-	if sub.Backlog == 0 {
-		l.full = true
-		s.onCaughtUp(sub)
+	next, more := l.sub.read(n, s.KeepAge)
+	l.full = !more
+	if next > 0 {
+		l.want, s.progress = next, true
 	}
 }
 
@@ -230,63 +168,20 @@ func (s *scan) offer(l *laggard, n *notice.Notice) {
 // subscription should get is not known; so what its backlog still counts when everything else was
 // read is lost.
 func (s *scan) skip(next uint64) {
-	s.Table.Mu.Lock() // no notice is routed meanwhile
-	defer s.Table.Mu.Unlock()
-	for _, l := range s.laggards {
-		l.sub.Mu.Lock()
-		if !l.full && l.want < next && l.sub.Backlog > 0 && !l.sub.Gone {
-			s.lose(l.sub, next)
+	s.Table.withoutRouting(func() {
+		for _, l := range s.laggards {
+			if l.full || l.want >= next {
+				continue
+			}
+			if err := l.sub.lose(next); err != nil {
+				s.logUncounted(err)
+			}
 			s.progress = true
 		}
-		l.sub.Mu.Unlock()
-	}
+	})
 }
 
-// lose counts as dead what a subscription cannot get any more because the records before a number
-// are gone.
-func (r *Reader) lose(sub *Subscription, next uint64) {
-	c := &sub.Cursor
-	left, err := r.remaining(sub, max(c.Loaded, next))
-	if err != nil {
-		r.Log.Error("counting what is left in the log; the next scan tries again", "error", err)
-		return
-	}
-	was := sub.Backlog
-	c.Todo = slices.DeleteFunc(c.Todo, func(w subscription.Waiting) bool { return w.Seq < next })
-	c.Loaded = max(c.Loaded, next)
-	maps.DeleteFunc(c.AckedAhead, func(seq uint64, _ bool) bool { return seq < c.Loaded })
-	sub.Backlog = int64(len(c.Todo)) + left
-	lost := was - sub.Backlog
-	sub.Counts.Dead += lost
-	sub.Counts.Lost += lost
-	r.Deliverer.DecPending(lost)
-	r.lost.Add(lost)
-	r.Store.CheckpointDue.Store(true)
-	if sub.Backlog == 0 {
-		r.onCaughtUp(sub)
-	}
-}
-
-// remaining counts what a subscription should get of the log from a number on.
-func (r *Reader) remaining(sub *Subscription, from uint64) (n int64, err error) {
-	for {
-		err := r.Store.Notices.Scan(from, func(seq uint64, record []byte) error {
-			if seq >= r.Store.Head.Load() {
-				return wal.ErrStop
-			}
-			_, kind, _, err := notice.DecodeHeader(record)
-			if err != nil {
-				return unreadable(seq, err)
-			}
-			if !sub.Cursor.AckedAhead[seq] && sub.Wanted(seq, string(kind)) {
-				n++
-			}
-			return nil
-		})
-		var damage *wal.DamageError
-		if !errors.As(err, &damage) || damage.Next <= from {
-			return n, err
-		}
-		from = damage.Next
-	}
+// logUncounted logs why what is lost was not counted.
+func (r *Reader) logUncounted(err error) {
+	r.Log.Error("counting what is left in the log; the next scan tries again", "error", err)
 }

@@ -31,7 +31,7 @@ type deliverySpan struct {
 	span  trace.Span
 }
 
-// pick collects the notices of a batch that are traced. The caller holds the receiver's mutex.
+// pick collects the notices of a batch that are traced. The caller holds the subscriber's lock.
 func (s spans) pick(b *batch) {
 	for _, part := range b.parts {
 		it := part.lane.first

@@ -13,8 +13,8 @@ import (
 // The first wait counts from acceptance, a further one from the attempt before it.
 func TestWaitsBegin(t *testing.T) {
 	s := spans{sdk.NewTracerProvider().Tracer("test")}
-	r := newTestReceiver(t)
-	l := &lane{receiver: r}
+	r := newTestSubscriber(t)
+	l := &lane{sub: r}
 	at := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
 	l.append(&item{notice: &notice.Notice{Trace: &at}})
 	l.first.since, l.parked = 100, 300
@@ -37,7 +37,7 @@ func TestRecordedTraceIsForwardedFirst(t *testing.T) {
 	}
 	s := spans{sdk.NewTracerProvider().Tracer("test")}
 	var b batch
-	b.reset(newTestReceiver(t))
+	b.reset(newTestSubscriber(t))
 	b.traced = []deliverySpan{{from: at(1, 0), tries: 1}, {from: at(2, trace.FlagsSampled), tries: 1}, {from: at(3, trace.FlagsSampled), tries: 1}}
 	s.begin(&b)
 	s.end(&b, webhook.Outcome{})
@@ -49,8 +49,8 @@ func TestRecordedTraceIsForwardedFirst(t *testing.T) {
 // Without traces an attempt costs nothing for them.
 func TestNoTracesNoCost(t *testing.T) {
 	var s spans
-	r := newTestReceiver(t)
-	l := &lane{receiver: r}
+	r := newTestSubscriber(t)
+	l := &lane{sub: r}
 	l.append(&item{notice: &notice.Notice{}})
 	var b batch
 	b.reset(r)

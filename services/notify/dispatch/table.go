@@ -8,8 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
 	"dyno/services/notify/subscription"
+	"dyno/services/notify/webhook"
 )
 
 // TableOptions of a Table.
@@ -25,14 +27,14 @@ type TableOptions struct {
 type Table struct {
 	options TableOptions
 
-	Mu      sync.RWMutex // guards the fields below. While it is held for writing, no notice is routed
-	byID    map[string]*Subscription
-	routes  Routes
+	mu      sync.RWMutex // guards the fields below. While it is held for writing, no notice is routed
+	byID    map[string]*subscriber
+	routes  routes
 	version uint64 // counts the changes of routes
 }
 
 // NewTable returns an empty table.
-func NewTable(o TableOptions) *Table { return &Table{options: o, byID: map[string]*Subscription{}} }
+func NewTable(o TableOptions) *Table { return &Table{options: o, byID: map[string]*subscriber{}} }
 
 // Definitions visits the subscriptions in the order of their ids, each as it is when its turn
 // comes.
@@ -50,7 +52,7 @@ func (t *Table) Definitions() iter.Seq[subscription.Definition] {
 func (t *Table) Statuses() iter.Seq[Status] {
 	return func(yield func(Status) bool) {
 		for _, sub := range t.all() {
-			if !yield(sub.Status()) {
+			if !yield(sub.status()) {
 				return
 			}
 		}
@@ -67,11 +69,11 @@ func (t *Table) Get(id string) (subscription.Definition, error) {
 }
 
 // all returns the subscriptions in the order of their ids.
-func (t *Table) all() []*Subscription {
-	t.Mu.RLock()
-	defer t.Mu.RUnlock()
+func (t *Table) all() []*subscriber {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
 	ids := slices.Sorted(maps.Keys(t.byID))
-	subs := make([]*Subscription, len(ids))
+	subs := make([]*subscriber, len(ids))
 	for i, id := range ids {
 		subs[i] = t.byID[id]
 	}
@@ -79,70 +81,105 @@ func (t *Table) all() []*Subscription {
 }
 
 // get returns a subscription; nil means that there is none of that id.
-func (t *Table) get(id string) *Subscription {
-	t.Mu.RLock()
-	defer t.Mu.RUnlock()
+func (t *Table) get(id string) *subscriber {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
 	return t.byID[id]
 }
 
 // Len is the number of subscriptions.
 func (t *Table) Len() int {
-	t.Mu.RLock()
-	defer t.Mu.RUnlock()
+	t.mu.RLock()
+	defer t.mu.RUnlock()
 	return len(t.byID)
 }
 
 // Oldest is the age of the oldest notice in memory.
 func (t *Table) Oldest(now time.Time) (age time.Duration) {
-	t.Mu.RLock()
-	defer t.Mu.RUnlock()
+	t.mu.RLock()
+	defer t.mu.RUnlock()
 	for _, sub := range t.byID {
-		sub.Mu.Lock()
-		if accepted, ok := sub.Oldest(); ok {
-			age = max(age, now.Sub(time.Unix(0, accepted)))
-		}
-		sub.Mu.Unlock()
+		age = max(age, sub.age(now))
 	}
 	return age
 }
 
-// Restore makes a subscription that the journal knows. It gets no notices before Activate.
-func (t *Table) Restore(r *subscription.Recovered) (*Subscription, error) {
-	sub := new(Subscription)
-	if err := t.options.Deliverer.Init(&sub.Receiver, r.Definition); err != nil {
-		return nil, err
+// Replay makes a dead letter pending again, durably, at the end of its key's lane. When there is
+// none, it returns journal.ErrUnknown.
+func (t *Table) Replay(id string, seq uint64) error {
+	sub := t.get(id)
+	if sub == nil {
+		return journal.ErrUnknown
 	}
-	sub.Filters, sub.Counts = r.Filters, r.Counts
-	t.byID[sub.ID] = sub
-	return sub, nil
+	return sub.replay(seq)
 }
 
-// Activate enters a restored subscription into the routes, when all are restored.
-func (t *Table) Activate(sub *Subscription) {
-	t.routes.Add(sub)
+// Purge deletes a dead letter, durably. When there is none, it returns journal.ErrUnknown.
+func (t *Table) Purge(id string, seq uint64) error {
+	sub := t.get(id)
+	if sub == nil {
+		return journal.ErrUnknown
+	}
+	return sub.purge(seq)
+}
+
+// SendTest sends one notice to one subscription, now and once. It counts nowhere, and its outcome
+// changes nothing.
+func (t *Table) SendTest(id string, n *notice.Notice) (webhook.Outcome, error) {
+	sub := t.get(id)
+	if sub == nil {
+		return webhook.Outcome{}, ErrUnknown
+	}
+	return sub.sendTest(n), nil
+}
+
+// restore makes a subscription that the journal knows; first is the first notice of the log. It
+// gets no notices before activate.
+func (t *Table) restore(r *subscription.Recovered, first uint64) error {
+	sub, err := restoreSubscriber(t.options.Deliverer, r, first)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.byID[sub.id] = sub
+	return nil
+}
+
+// activate enters a restored subscription into the routes, when all are restored.
+func (t *Table) activate(sub *subscriber) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.enter(sub)
+}
+
+// enter enters a subscription into the routes. t.mu is held.
+func (t *Table) enter(sub *subscriber) {
+	t.routes.add(sub)
 	t.version++
-	t.options.Deliverer.SetInitialLimit(&sub.Receiver, len(t.byID))
+	sub.setInitialLimit(len(t.byID))
 }
 
-// Matches are the subscriptions that want some notices, found when the notices were admitted.
+// matches are the subscriptions that want some notices, found when the notices were admitted.
 // Routing them takes these instead of another walk over the routes, unless a subscription came,
 // went or changed in between.
-type Matches struct {
+type matches struct {
 	version uint64
 	whole   bool
-	subs    []*Subscription // of all notices, one after the other
-	ends    []int           // of each notice's subscriptions in subs
+	subs    []*subscriber // of all notices, one after the other
+	ends    []int         // of each notice's subscriptions in subs
 }
 
-// maxMatches bounds the memory of Matches: half a megabyte.
+// maxMatches bounds the memory of matches: half a megabyte.
 const maxMatches = 1 << 16
 
-// Match finds the subscriptions that want each of the notices, and returns their number. t.Mu is
-// held for reading.
-func (t *Table) Match(notices []*notice.Notice, m *Matches) (owed int) {
-	m.Reset()
+// match finds the subscriptions that want each of the notices, and returns their number.
+func (t *Table) match(notices []*notice.Notice, m *matches) (owed int) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	m.reset()
 	for _, n := range notices {
-		t.routes.Visit(n.Type, func(sub *Subscription) {
+		t.routes.visit(n.Type, func(sub *subscriber) {
 			if owed++; owed <= maxMatches {
 				m.subs = append(m.subs, sub)
 			}
@@ -153,11 +190,11 @@ func (t *Table) Match(notices []*notice.Notice, m *Matches) (owed int) {
 	return owed
 }
 
-// Visit calls f for each subscription that wants the notice with index i of those that were
-// matched. t.Mu is held for reading.
-func (t *Table) Visit(m *Matches, i int, n *notice.Notice, f func(*Subscription)) {
+// visit calls f for each subscription that wants the notice with index i of those that were
+// matched. t.mu is held for reading.
+func (t *Table) visit(m *matches, i int, n *notice.Notice, f func(*subscriber)) {
 	if !m.whole || m.version != t.version {
-		t.routes.Visit(n.Type, f)
+		t.routes.visit(n.Type, f)
 		return
 	}
 	from := 0
@@ -169,21 +206,40 @@ func (t *Table) Visit(m *Matches, i int, n *notice.Notice, f func(*Subscription)
 	}
 }
 
-// Reset forgets the matches and keeps their memory.
-func (m *Matches) Reset() {
+// reset forgets the matches and keeps their memory.
+func (m *matches) reset() {
 	clear(m.subs)
 	m.subs, m.ends, m.whole = m.subs[:0], m.ends[:0], false
 }
 
-// CountRefused counts notices that were refused, for each subscription that wants them.
-func (t *Table) CountRefused(notices []*notice.Notice) {
-	t.Mu.RLock()
-	defer t.Mu.RUnlock()
-	for _, n := range notices {
-		t.routes.Visit(n.Type, func(sub *Subscription) {
-			sub.Mu.Lock()
-			defer sub.Mu.Unlock()
-			sub.Counts.Refused++
+// route hands notices that are durable to the subscriptions that want them, and counts how many do.
+// It is called in the order of the numbers, one call at a time.
+func (t *Table) route(notices []*notice.Notice, found *matches) (deliveries int) {
+	t.mu.RLock() // a subscription comes or goes before all of them or after
+	defer t.mu.RUnlock()
+	for i, n := range notices {
+		t.visit(found, i, n, func(sub *subscriber) {
+			sub.offer(n)
+			n.Owed++
 		})
+		deliveries += n.Owed
+	}
+	t.options.Store.Head.Store(notices[len(notices)-1].Seq + 1)
+	return deliveries
+}
+
+// withoutRouting calls f while no notice is routed.
+func (t *Table) withoutRouting(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f()
+}
+
+// refused counts notices that were refused, for each subscription that wants them.
+func (t *Table) refused(notices []*notice.Notice) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, n := range notices {
+		t.routes.visit(n.Type, (*subscriber).refuse)
 	}
 }

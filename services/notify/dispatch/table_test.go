@@ -10,29 +10,30 @@ import (
 )
 
 // newTestTable makes a table of subscriptions with these types, and of no logs.
-func newTestTable(t *testing.T, types ...[]string) (*Table, []*Subscription) {
+func newTestTable(t *testing.T, types ...[]string) (*Table, []*subscriber) {
 	t.Helper()
 	d, err := NewDeliverer(DelivererOptions{Batching: "single", Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	table := NewTable(TableOptions{Deliverer: d})
-	var subs []*Subscription
+	var subs []*subscriber
 	for i, wanted := range types {
-		sub, err := table.Restore(&subscription.Recovered{Position: subscription.Position{Definition: subscription.Definition{ID: fmt.Sprint(i), URL: "http://x", Types: wanted}}})
-		if err != nil {
+		id := fmt.Sprint(i)
+		if err := table.restore(&subscription.Recovered{Position: subscription.Position{Definition: subscription.Definition{ID: id, URL: "http://x", Types: wanted}}}, 1); err != nil {
 			t.Fatal(err)
 		}
-		table.Activate(sub)
+		sub := table.get(id)
+		table.activate(sub)
 		subs = append(subs, sub)
 	}
 	return table, subs
 }
 
-func visited(table *Table, m *Matches, notices []*notice.Notice) (ids [][]string) {
+func visited(table *Table, m *matches, notices []*notice.Notice) (ids [][]string) {
 	for i, n := range notices {
 		var of []string
-		table.Visit(m, i, n, func(sub *Subscription) { of = append(of, sub.ID) })
+		table.visit(m, i, n, func(sub *subscriber) { of = append(of, sub.id) })
 		slices.Sort(of)
 		ids = append(ids, of)
 	}
@@ -44,9 +45,9 @@ func visited(table *Table, m *Matches, notices []*notice.Notice) (ids [][]string
 func TestMatchesAreCurrent(t *testing.T) {
 	table, subs := newTestTable(t, []string{"a"}, []string{"a.*"}, nil, []string{"b"})
 	notices := []*notice.Notice{{Type: "a"}, {Type: "none"}, {Type: "a.b"}, {Type: "b"}}
-	var m Matches
+	var m matches
 	for range 2 { // the second uses its memory again
-		if owed := table.Match(notices, &m); owed != 2+1+2+2 {
+		if owed := table.match(notices, &m); owed != 2+1+2+2 {
 			t.Errorf("%d are owed", owed)
 		}
 		if got := fmt.Sprint(visited(table, &m, notices)); got != "[[0 2] [2] [1 2] [2 3]]" {
@@ -67,8 +68,8 @@ func TestMatchesAreBounded(t *testing.T) {
 	for i := range notices {
 		notices[i] = &notice.Notice{Type: "t"}
 	}
-	var m Matches
-	if owed := table.Match(notices, &m); owed != 3*len(notices) || len(m.subs) > maxMatches {
+	var m matches
+	if owed := table.match(notices, &m); owed != 3*len(notices) || len(m.subs) > maxMatches {
 		t.Errorf("%d are owed, %d are remembered", owed, len(m.subs))
 	}
 	for i, of := range visited(table, &m, notices) {
@@ -82,14 +83,14 @@ func TestMatchesAreBounded(t *testing.T) {
 func TestMatchAllocations(t *testing.T) {
 	table, _ := newTestTable(t, []string{"a"}, nil, []string{"a.*"})
 	notices := []*notice.Notice{{Type: "a"}, {Type: "a.b"}}
-	var m Matches
+	var m matches
 	n := 0
 	if got := testing.AllocsPerRun(100, func() {
-		table.Match(notices, &m)
+		table.match(notices, &m)
 		for i, one := range notices {
-			table.Visit(&m, i, one, func(*Subscription) { n++ })
+			table.visit(&m, i, one, func(*subscriber) { n++ })
 		}
-		m.Reset()
+		m.reset()
 	}); got != 0 || n == 0 {
 		t.Errorf("%v allocations, %d visits", got, n)
 	}
