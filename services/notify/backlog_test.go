@@ -12,7 +12,6 @@ import (
 
 	"dyno/services/notify/dispatch"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/subscription"
 )
 
 // stuck makes a receiver that fails until release; then what was in flight is tried again.
@@ -119,7 +118,7 @@ func TestOldNoticesByOldWishes(t *testing.T) {
 			var want []string
 			for i, types := range [][]string{{"a"}, {"b"}, {"b.*"}, {"a", "b.*"}, {"c"}, nil, {"a"}} {
 				if i > 0 {
-					w.change(sub, func(def *subscription.Definition) { def.Types = types })
+					w.change(sub, ofTypes(types...))
 				}
 				for j, kind := range []string{"a", "b", "b.c", "a", "b.d"} {
 					n := aNotice(fmt.Sprintf("n%d-%d", i, j), "k", kind)
@@ -156,7 +155,7 @@ func TestDisabledWithBacklog(t *testing.T) {
 		if row := w.sums().of(sub); row.Backlog < 490 {
 			t.Fatalf("%+v", row)
 		}
-		w.change(sub, func(def *subscription.Definition) { def.Disabled = "for a test" })
+		w.change(sub, disabled(true))
 		w.mustPost(aSeries("later", 10, "k", "t")...)
 		s := w.settle()
 		letters := w.d.store.Journal.DeadLetters(sub)
@@ -169,7 +168,7 @@ func TestDisabledWithBacklog(t *testing.T) {
 			}
 		}
 		release()
-		w.change(sub, func(def *subscription.Definition) { def.Disabled = "" })
+		w.change(sub, disabled(false))
 		w.mustPost(aSeries("again", 3, "k", "t")...)
 		if s := w.settle(); s.Delivered != 3 {
 			t.Errorf("after it was enabled: %+v", s)

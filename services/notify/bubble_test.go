@@ -24,7 +24,6 @@ import (
 	"dyno/services/notify/api"
 	"dyno/services/notify/dispatch"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/subscription"
 )
 
 // Tests that look inside run a whole dispatcher in a bubble of testing/synctest: on a disk in
@@ -270,14 +269,19 @@ func (w *world) subscribe(address string, wishes ...func(*dispatch.SubscriptionR
 	return def.ID
 }
 
-func (w *world) change(id string, f func(*subscription.Definition)) {
-	if _, err := w.d.table.Change(id, func(def *subscription.Definition) error { f(def); return nil }); err != nil {
+func (w *world) change(id string, wish func(*dispatch.SubscriptionRequest)) {
+	var asked dispatch.SubscriptionRequest
+	wish(&asked)
+	if _, _, err := w.d.table.Update(id, asked); err != nil {
 		w.fail("changing a subscription: %v", err)
 	}
 }
 
 func ofTypes(types ...string) func(*dispatch.SubscriptionRequest) {
 	return func(w *dispatch.SubscriptionRequest) { w.Types = &types }
+}
+func disabled(yes bool) func(*dispatch.SubscriptionRequest) {
+	return func(w *dispatch.SubscriptionRequest) { w.Disabled = &yes }
 }
 func withRate(r float64) func(*dispatch.SubscriptionRequest) {
 	return func(w *dispatch.SubscriptionRequest) { w.RatePerS = &r }

@@ -15,7 +15,6 @@ import (
 	"dyno/parts/quicktest"
 	"dyno/services/notify/dispatch"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/subscription"
 	"dyno/services/notify/topic"
 )
 
@@ -214,7 +213,7 @@ func journey(t *testing.T, window string, batch int, steps []step) (faults []str
 			pass(time.Duration(s.N) * 50 * time.Millisecond)
 		case "change":
 			i := s.N % subs
-			w.change(ids[i], func(def *subscription.Definition) { def.Types = s.Types })
+			w.change(ids[i], ofTypes(s.Types...))
 			wants[i] = s.Types
 		case "checkpoint":
 			if err := w.d.maintainer.Save(); err != nil {

@@ -82,7 +82,7 @@ func (a *API) Stats(limit int) Stats { return a.stats(question{limit: limit}) }
 func (a *API) stats(q question) Stats {
 	now := time.Now()
 	first, _ := a.Store.Notices.Bounds()
-	last := a.Store.Head.Load() - 1
+	last := a.Store.Last()
 	out := Stats{
 		Durable: true, Log: a.Store.Engine(), Seq: last, Counts: a.Store.Journal.Departed(),
 		LanesReady: int64(a.Deliverer.QueueStats().Ready), MemoryBytes: a.Deliverer.Loaded.Load(),

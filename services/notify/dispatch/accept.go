@@ -30,12 +30,12 @@ type AcceptorOptions struct {
 
 // Acceptor accepts notices.
 type Acceptor struct {
-	AcceptorOptions
+	options AcceptorOptions
 	stopped atomic.Bool
 }
 
 // NewAcceptor returns an acceptor.
-func NewAcceptor(o AcceptorOptions) *Acceptor { return &Acceptor{AcceptorOptions: o} }
+func NewAcceptor(o AcceptorOptions) *Acceptor { return &Acceptor{options: o} }
 
 // Stop refuses all later notices.
 func (a *Acceptor) Stop() { a.stopped.Store(true) }
@@ -53,7 +53,7 @@ type Receipt struct {
 func (a *Acceptor) Accept(ctx context.Context, notices []*notice.Notice) (receipts []Receipt, deliveries int, err error) {
 	receipts, deliveries, err = a.TryAccept(ctx, notices)
 	if r := (*refusal.Error)(nil); errors.As(err, &r) && r.Status == http.StatusTooManyRequests {
-		a.Table.refused(notices)
+		a.options.Table.refused(notices)
 	}
 	return receipts, deliveries, err
 }
@@ -65,7 +65,7 @@ func (a *Acceptor) TryAccept(ctx context.Context, notices []*notice.Notice) (rec
 	for i, n := range notices {
 		items[i] = dedup.Item{ID: n.ID, Content: n.Content()}
 	}
-	claims, err := a.IDs.ClaimAll(ctx, items)
+	claims, err := a.options.IDs.ClaimAll(ctx, items)
 	if err != nil {
 		return nil, 0, refusal.New(http.StatusServiceUnavailable, "another request with this id has not ended; try again")
 	}
@@ -82,9 +82,9 @@ func (a *Acceptor) TryAccept(ctx context.Context, notices []*notice.Notice) (rec
 		switch n := notices[i]; {
 		case claim.Seq != 0 || claim.First != i:
 		case err != nil:
-			a.IDs.Release(n.ID)
+			a.options.IDs.Release(n.ID)
 		default:
-			a.IDs.Commit(items[i], n.Seq, n.Timestamp())
+			a.options.IDs.Commit(items[i], n.Seq, n.Timestamp())
 		}
 	}
 	if err != nil {
@@ -148,11 +148,11 @@ func (a *Acceptor) store(notices []*notice.Notice) (deliveries int, err error) {
 		records[i] = text[from:len(text):len(text)]
 		n.Payload = bytes.Clone(n.Payload) // releases the request's body
 	}
-	_, err = a.Store.Notices.Append(records, func(first uint64) {
+	_, err = a.options.Store.Notices.Append(records, func(first uint64) {
 		deliveries = a.route(first, notices, found)
 	})
-	a.Deliverer.decPending(int64(owed - deliveries)) // of subscriptions that came or went meanwhile
-	return deliveries, a.Store.Refuse(err)
+	a.options.Deliverer.decPending(int64(owed - deliveries)) // of subscriptions that came or went meanwhile
+	return deliveries, a.options.Store.refuse(err)
 }
 
 // admit reserves the deliveries that notices will owe, or refuses them.
@@ -160,19 +160,19 @@ func (a *Acceptor) admit(notices []*notice.Notice, found *matches) (owed int, er
 	if a.stopped.Load() {
 		return 0, refusal.New(http.StatusServiceUnavailable, "shutting down; send it to another instance or again later")
 	}
-	owed = a.Table.match(notices, found)
-	pending := a.Deliverer.addPending(owed)
-	switch lag := a.Deliverer.Lag(); {
-	case pending > int64(a.MaxPending):
+	owed = a.options.Table.match(notices, found)
+	pending := a.options.Deliverer.addPending(owed)
+	switch lag := a.options.Deliverer.lag(); {
+	case pending > int64(a.options.MaxPending):
 		err = refusal.New(http.StatusTooManyRequests, "%d deliveries are owed; try again later", pending-int64(owed))
-	case lag > a.MaxAge:
+	case lag > a.options.MaxAge:
 		err = refusal.New(http.StatusTooManyRequests, "notices have waited %v for a worker; try again later", lag.Round(time.Second))
-	case a.Store.Notices.Size() > a.MaxLog:
-		a.Store.Full.Store(true)
-		err = refusal.New(http.StatusTooManyRequests, "the log has reached %d bytes; try again when some has been delivered", a.MaxLog)
+	case a.options.Store.Notices.Size() > a.options.MaxLog:
+		a.options.Store.full.Store(true)
+		err = refusal.New(http.StatusTooManyRequests, "the log has reached %d bytes; try again when some has been delivered", a.options.MaxLog)
 	}
 	if err != nil {
-		a.Deliverer.addPending(-owed)
+		a.options.Deliverer.addPending(-owed)
 	}
 	return owed, err
 }
@@ -183,7 +183,7 @@ func (a *Acceptor) route(first uint64, notices []*notice.Notice, found *matches)
 	for i, n := range notices {
 		n.Seq = first + uint64(i)
 	}
-	deliveries = a.Table.route(notices, found)
-	a.Stream.grow(notices)
+	deliveries = a.options.Table.route(notices, found)
+	a.options.Stream.grow(notices)
 	return deliveries
 }

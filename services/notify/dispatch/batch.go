@@ -80,7 +80,7 @@ var packers = map[string]packer{"single": single{}, "batch": batching{}}
 // single sends one notice per webhook, whatever the subscriber asked for.
 type single struct{}
 
-func (single) inflight(subscription.Definition) int { return MaxConcurrency }
+func (single) inflight(subscription.Definition) int { return maxConcurrency }
 
 func (single) pack(l *lane, b *batch) { b.add(l, 1) }
 
@@ -97,7 +97,7 @@ func (batching) inflight(def subscription.Definition) int {
 	if def.Batch > 1 {
 		return batchInflight
 	}
-	return MaxConcurrency
+	return maxConcurrency
 }
 
 func (batching) pack(l *lane, b *batch) {

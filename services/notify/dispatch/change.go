@@ -41,7 +41,7 @@ func (t *Table) Subscribe(r SubscriptionRequest) (def subscription.Definition, s
 	if len(t.byID) >= maxSubscriptions {
 		return def, "", refusal.New(http.StatusConflict, "there are %d subscriptions already; delete some", maxSubscriptions)
 	}
-	if err := sub.begin(t.options.Store.Head.Load()); err != nil {
+	if err := sub.begin(t.options.Store.head.Load()); err != nil {
 		return def, "", err
 	}
 	t.byID[def.ID] = sub
@@ -52,7 +52,7 @@ func (t *Table) Subscribe(r SubscriptionRequest) (def subscription.Definition, s
 // Update changes a subscription as a client asks, durably. It returns the new secret, if there is
 // one.
 func (t *Table) Update(id string, r SubscriptionRequest) (def subscription.Definition, secret string, err error) {
-	def, err = t.Change(id, func(def *subscription.Definition) (err error) {
+	def, err = t.change(id, func(def *subscription.Definition) (err error) {
 		if secret, err = r.apply(def, t.options.SecretOverlap); err != nil {
 			return err
 		}
@@ -61,9 +61,9 @@ func (t *Table) Update(id string, r SubscriptionRequest) (def subscription.Defin
 	return def, secret, err
 }
 
-// Change changes a subscription's definition by f, durably, for what is accepted from now on. It
+// change changes a subscription's definition by f, durably, for what is accepted from now on. It
 // returns the new one.
-func (t *Table) Change(id string, f func(*subscription.Definition) error) (def subscription.Definition, err error) {
+func (t *Table) change(id string, f func(*subscription.Definition) error) (def subscription.Definition, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	sub := t.byID[id]
@@ -76,7 +76,7 @@ func (t *Table) Change(id string, f func(*subscription.Definition) error) (def s
 	if err := f(&def); err != nil {
 		return def, err
 	}
-	reroute, err := sub.redefine(def, t.options.Store.Head.Load())
+	reroute, err := sub.redefine(def, t.options.Store.head.Load())
 	if reroute {
 		t.routes.set(sub, was.Types, def.Types, def.Disabled != "")
 		t.version++
@@ -87,7 +87,7 @@ func (t *Table) Change(id string, f func(*subscription.Definition) error) (def s
 // Disable ends deliveries to a subscription until a client enables it again, unless its webhooks go
 // to another address by now.
 func (t *Table) Disable(id, address, cause string) {
-	_, err := t.Change(id, func(def *subscription.Definition) error {
+	_, err := t.change(id, func(def *subscription.Definition) error {
 		if u, err := webhook.ParseURL(def.URL); def.Disabled != "" || err != nil || u.String() != address {
 			return errUnchanged
 		}

@@ -69,7 +69,7 @@ func (sub *subscriber) position(put func(subscription.Position)) (needs uint64, 
 	}
 	c := &sub.cursor
 	p := subscription.Position{
-		Definition: sub.def, Counts: sub.counts, Routed: max(sub.d.options.Store.Head.Load(), c.routed), Loaded: c.loaded,
+		Definition: sub.def, Counts: sub.counts, Routed: max(sub.d.options.Store.head.Load(), c.routed), Loaded: c.loaded,
 		Backlog: sub.backlog - int64(len(c.todo)) + int64(len(c.ackedAhead)),
 	}
 	if sub.backlog == 0 {

@@ -30,8 +30,8 @@ type DelivererOptions struct {
 }
 
 const (
-	// MaxConcurrency bounds the webhooks in flight to one receiver.
-	MaxConcurrency = 4096
+	// maxConcurrency bounds the webhooks in flight to one receiver.
+	maxConcurrency = 4096
 	// DefaultConcurrency is the bound for a subscription that does not set its own.
 	DefaultConcurrency = 32
 )
@@ -48,16 +48,16 @@ type Deliverer struct {
 	spans     spans
 	durations *durations
 	ctx       context.Context // of all attempts
-	disable   Disable
+	disable   func(id, address, cause string)
 	owned     sync.WaitGroup // goroutines other than workers
 
-	Counters
+	counters
 	lagging laggards
 	room    chan struct{} // holds one token: a subscription may have room for what waits in the log
 }
 
-// Counters are for reading; the Deliverer counts.
-type Counters struct {
+// counters are for reading; the Deliverer counts.
+type counters struct {
 	Busy     atomic.Int64 // workers that are sending
 	Attempts atomic.Int64 // webhooks sent
 	Webhooks atomic.Int64 // webhooks answered with 2xx
@@ -79,12 +79,9 @@ func NewDeliverer(o DelivererOptions) (*Deliverer, error) {
 	return d, nil
 }
 
-// Disable disables a subscription if its webhooks go to that address.
-type Disable func(id, address, cause string)
-
-// Start starts the workers and the timers. The end of ctx breaks off all attempts; disable is for
-// subscriptions whose receivers are gone.
-func (d *Deliverer) Start(ctx context.Context, disable Disable) {
+// Start starts the workers and the timers. The end of ctx breaks off all attempts; disable is
+// called for a subscription whose receiver at that address is gone.
+func (d *Deliverer) Start(ctx context.Context, disable func(id, address, cause string)) {
 	d.ctx, d.disable = ctx, disable
 	d.workers = newWorkers(d.wheel, d.options.Workers, d.work)
 	d.owned.Go(func() { d.wheel.Run(ctx) })
@@ -127,8 +124,8 @@ func (d *Deliverer) signalRoom() {
 	}
 }
 
-// Lag is how long the next lane has waited for a worker.
-func (d *Deliverer) Lag() time.Duration { return d.queue.lag() }
+// lag is how long the next lane has waited for a worker.
+func (d *Deliverer) lag() time.Duration { return d.queue.lag() }
 
 // Lagging counts the subscriptions that have a backlog in the log.
 func (d *Deliverer) Lagging() int { return len(d.lagging.all()) }

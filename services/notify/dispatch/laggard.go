@@ -159,7 +159,7 @@ func (sub *subscriber) loseBefore(next uint64) error {
 	sub.counts.Lost += lost
 	d.decPending(lost)
 	d.Lost.Add(lost)
-	d.options.Store.CheckpointDue.Store(true)
+	d.options.Store.checkpointDue.Store(true)
 	if sub.backlog == 0 {
 		sub.onCaughtUp()
 	}
@@ -171,7 +171,7 @@ func (sub *subscriber) remaining(from uint64) (n int64, err error) {
 	store := sub.d.options.Store
 	for {
 		err := store.Notices.Scan(from, func(seq uint64, record []byte) error {
-			if seq >= store.Head.Load() {
+			if seq >= store.head.Load() {
 				return wal.ErrStop
 			}
 			_, kind, _, err := notice.DecodeHeader(record)

@@ -136,7 +136,7 @@ func (sub *subscriber) unchanged(ok bool, err error) error {
 	case errors.Is(err, journal.ErrReplaying):
 		return refusal.New(http.StatusConflict, "%v", err)
 	case err != nil:
-		return sub.d.options.Store.Refuse(err)
+		return sub.d.options.Store.refuse(err)
 	case !ok:
 		return journal.ErrUnknown
 	}

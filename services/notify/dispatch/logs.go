@@ -132,7 +132,7 @@ func openLogs(o StoreOptions) (notices, events *wal.Log, err error) {
 // explain adds to an error of opening a log how to go on after damage.
 func explain(err error) error {
 	if errors.Is(err, wal.ErrDamaged) {
-		return fmt.Errorf("%w: %s", err, Advice)
+		return fmt.Errorf("%w: %s", err, advice)
 	}
 	return err
 }

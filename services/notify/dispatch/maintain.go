@@ -40,7 +40,7 @@ type MaintainerOptions struct {
 // Maintainer gives up what was kept too long, and writes checkpoints, after which the logs are
 // trimmed.
 type Maintainer struct {
-	MaintainerOptions
+	options    MaintainerOptions
 	checkpoint checkpoint
 	saving     sync.Mutex // held while files may be removed from the data folder, or must not be
 }
@@ -70,7 +70,7 @@ func (c *checkpoint) mark(at time.Time, seq uint64) {
 }
 
 // NewMaintainer returns a maintainer.
-func NewMaintainer(o MaintainerOptions) *Maintainer { return &Maintainer{MaintainerOptions: o} }
+func NewMaintainer(o MaintainerOptions) *Maintainer { return &Maintainer{options: o} }
 
 // Run maintains until ctx ends.
 func (m *Maintainer) Run(ctx context.Context) {
@@ -84,7 +84,7 @@ func (m *Maintainer) Run(ctx context.Context) {
 			return
 		case <-space.C:
 			if m.crowded() {
-				m.Store.Report(m.relieve())
+				m.options.Store.Report(m.relieve())
 			}
 			continue
 		case <-clock.C:
@@ -93,7 +93,7 @@ func (m *Maintainer) Run(ctx context.Context) {
 		m.expireAll()
 		m.mark(now)
 		if m.due(now) {
-			m.Store.Report(m.Save())
+			m.options.Store.Report(m.Save())
 		}
 	}
 }
@@ -101,22 +101,22 @@ func (m *Maintainer) Run(ctx context.Context) {
 // due reports whether it is time for a checkpoint.
 func (m *Maintainer) due(now time.Time) bool {
 	c, every := &m.checkpoint, idleEvery
-	size, head := m.Store.Journal.Size(), m.Store.Head.Load()
+	size, head := m.options.Store.Journal.Size(), m.options.Store.head.Load()
 	if size > 0 || head != c.head {
 		every = checkpointEvery
 		if c.need < c.short {
 			every = shortEvery
 		}
 	}
-	return m.Store.CheckpointDue.Swap(false) || size > checkpointBytes || head-c.head > checkpointNotices || now.Sub(c.at) > every
+	return m.options.Store.checkpointDue.Swap(false) || size > checkpointBytes || head-c.head > checkpointNotices || now.Sub(c.at) > every
 }
 
 // crowded reports whether space is short, so that no history is kept of what is in the log.
 func (m *Maintainer) crowded() bool {
 	c := &m.checkpoint
-	crowded := m.Store.Full.Swap(false) || m.Store.Notices.Low() || m.Store.Journal.Low()
+	crowded := m.options.Store.full.Swap(false) || m.options.Store.Notices.Low() || m.options.Store.Journal.Low()
 	if c.relieved = c.relieved && crowded; crowded {
-		_, c.short = m.Store.Notices.Bounds()
+		_, c.short = m.options.Store.Notices.Bounds()
 	}
 	return crowded
 }
@@ -125,17 +125,17 @@ func (m *Maintainer) crowded() bool {
 // present ones can go as soon as it is delivered.
 func (m *Maintainer) relieve() error {
 	c := &m.checkpoint
-	if c.relieved && m.Store.Journal.Size() == 0 && m.Store.Head.Load() == c.head {
+	if c.relieved && m.options.Store.Journal.Size() == 0 && m.options.Store.head.Load() == c.head {
 		return nil
 	}
 	m.saving.Lock()
-	err := m.Store.Notices.Trim(c.need) // first what takes no space: a checkpoint does
+	err := m.options.Store.Notices.Trim(c.need) // first what takes no space: a checkpoint does
 	m.saving.Unlock()
 	if err == nil {
-		err = m.Store.Notices.Roll()
+		err = m.options.Store.Notices.Roll()
 	}
 	if err == nil {
-		err = m.Store.Journal.Roll()
+		err = m.options.Store.Journal.Roll()
 	}
 	if err == nil {
 		err = m.Save()
@@ -146,18 +146,18 @@ func (m *Maintainer) relieve() error {
 
 // expireAll makes dead letters of what was kept too long.
 func (m *Maintainer) expireAll() {
-	first, next := m.Store.Notices.Bounds()
-	mean := float64(m.Store.Notices.Size()) / float64(max(next-first, 1))
-	for _, sub := range m.Table.all() {
-		sub.expire(m.KeepAge, m.KeepBytes, mean)
+	first, next := m.options.Store.Notices.Bounds()
+	mean := float64(m.options.Store.Notices.Size()) / float64(max(next-first, 1))
+	for _, sub := range m.options.Table.all() {
+		sub.expire(m.options.KeepAge, m.options.KeepBytes, mean)
 	}
 }
 
 // mark notes how far the log is, so that its history can be kept by age.
 func (m *Maintainer) mark(now time.Time) {
 	c := &m.checkpoint
-	c.mark(now, m.Store.Head.Load())
-	old := now.Add(-m.History)
+	c.mark(now, m.options.Store.head.Load())
+	old := now.Add(-m.options.History)
 	if i, _ := slices.BinarySearchFunc(c.marks, old, func(k mark, t time.Time) int { return k.at.Compare(t) }); i > 1 {
 		c.marks = slices.Delete(c.marks, 0, i-1) // the last that is older says where history begins
 	}
@@ -167,11 +167,11 @@ func (m *Maintainer) mark(now time.Time) {
 func (m *Maintainer) Save() error {
 	m.saving.Lock()
 	defer m.saving.Unlock()
-	c, head := &m.checkpoint, m.Store.Head.Load()
+	c, head := &m.checkpoint, m.options.Store.head.Load()
 	need := head
 	c.at, c.head = time.Now(), head // also of one that fails: it is not tried again immediately
-	err := m.Store.Journal.Checkpoint(func(put func(subscription.Position)) {
-		for _, sub := range m.Table.all() {
+	err := m.options.Store.Journal.Checkpoint(func(put func(subscription.Position)) {
+		for _, sub := range m.options.Table.all() {
 			if needs, ok := sub.position(put); ok {
 				need = min(need, needs)
 			}
@@ -181,7 +181,7 @@ func (m *Maintainer) Save() error {
 		return err
 	}
 	c.need = need
-	return errors.Join(err, m.Store.Notices.Trim(min(need, m.historyBegins())))
+	return errors.Join(err, m.options.Store.Notices.Trim(min(need, m.historyBegins())))
 }
 
 // WithoutTrimming calls f while no file is removed from the data folder.
@@ -193,16 +193,16 @@ func (m *Maintainer) WithoutTrimming(f func()) {
 
 // historyBegins is the first number that is kept for history.
 func (m *Maintainer) historyBegins() uint64 {
-	first, next := m.Store.Notices.Bounds()
+	first, next := m.options.Store.Notices.Bounds()
 	begins := min(max(first, m.checkpoint.short), next)
 	for _, k := range m.checkpoint.marks {
-		if time.Since(k.at) > m.History {
+		if time.Since(k.at) > m.options.History {
 			begins = max(begins, k.seq)
 		}
 	}
-	if size := m.Store.Notices.Size(); size > m.HistoryBytes && next > first {
+	if size := m.options.Store.Notices.Size(); size > m.options.HistoryBytes && next > first {
 		each := max(size/int64(next-first), 1)
-		begins = max(begins, next-min(next-first, uint64(m.HistoryBytes/each)))
+		begins = max(begins, next-min(next-first, uint64(m.options.HistoryBytes/each)))
 	}
 	return begins
 }

@@ -66,7 +66,7 @@ func newTestMaintainer(t *testing.T, wrap func(name string, b wal.Backend) wal.B
 func (m *Maintainer) mustSubscribe(t *testing.T) (id string) {
 	t.Helper()
 	address := "http://192.0.2.1/a"
-	def, _, err := m.Table.Subscribe(SubscriptionRequest{URL: &address})
+	def, _, err := m.options.Table.Subscribe(SubscriptionRequest{URL: &address})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,8 +85,8 @@ func TestTrimmingExcludesBackups(t *testing.T) {
 			}
 		}}
 	})
-	s := m.Store
-	if _, err := s.Notices.Append([][]byte{{1}, {2}}, func(first uint64) { s.Head.Store(first + 2) }); err != nil {
+	s := m.options.Store
+	if _, err := s.Notices.Append([][]byte{{1}, {2}}, func(first uint64) { s.head.Store(first + 2) }); err != nil {
 		t.Fatal(err)
 	}
 	m.checkpoint.need = 2
@@ -105,7 +105,7 @@ func TestDamagedDeadLetterBlocksNoCheckpoint(t *testing.T) {
 		}
 		return b
 	})
-	id, j := m.mustSubscribe(t), m.Store.Journal
+	id, j := m.mustSubscribe(t), m.options.Store.Journal
 	if _, err := j.AddDeadLetter(id, subscription.DeadLetter{Seq: 1}, []byte("record")); err != nil {
 		t.Fatal(err)
 	}

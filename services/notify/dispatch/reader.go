@@ -17,7 +17,7 @@ type ReaderOptions struct {
 }
 
 // Reader reads from the log what did not fit into memory.
-type Reader struct{ ReaderOptions }
+type Reader struct{ options ReaderOptions }
 
 // NewReader returns a reader.
 func NewReader(o ReaderOptions) *Reader { return &Reader{o} }
@@ -30,16 +30,16 @@ func (r *Reader) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.Deliverer.room:
+		case <-r.options.Deliverer.room:
 		case <-again.C:
 		}
 		for ctx.Err() == nil && r.scanOnce(ctx) {
 		}
-		r.Deliverer.signalIdle()
+		r.options.Deliverer.signalIdle()
 	}
 }
 
 // Reading reports whether a subscription is about to get more from the log.
 func (r *Reader) Reading() bool {
-	return slices.ContainsFunc(r.Deliverer.lagging.all(), (*subscriber).aboutToRead)
+	return slices.ContainsFunc(r.options.Deliverer.lagging.all(), (*subscriber).aboutToRead)
 }

@@ -23,16 +23,16 @@ type Recovery struct {
 
 // Run takes up what the journal knows of the subscriptions. Neither reader nor maintainer runs yet.
 func (r *Recovery) Run(recovered map[string]*subscription.Recovered) error {
-	first, next := r.Store.Notices.Bounds()
+	first, next := r.options.Store.Notices.Bounds()
 	c := &r.Maintainer.checkpoint
 	c.head, c.need = next, next
 	for _, known := range recovered {
 		c.need = min(c.need, known.Needs())
-		if err := r.Table.restore(known, first); err != nil {
+		if err := r.options.Table.restore(known, first); err != nil {
 			return err
 		}
 	}
-	subs := r.Table.all()
+	subs := r.options.Table.all()
 	if err := r.reread(subs, first, next); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (r *Recovery) Run(recovered map[string]*subscription.Recovered) error {
 		}
 		short = short || beyond
 	}
-	r.Deliverer.signalRoom()
+	r.options.Deliverer.signalRoom()
 	if short { // before those numbers are given again
 		return r.Maintainer.Save()
 	}
@@ -54,12 +54,12 @@ func (r *Recovery) Run(recovered map[string]*subscription.Recovered) error {
 // takeUp enters a subscription into the routes, with what it is owed. short says that the log of
 // notices ends before what the journal knows.
 func (r *Recovery) takeUp(sub *subscriber, next uint64) (short bool, err error) {
-	r.Table.activate(sub)
+	r.options.Table.activate(sub)
 	if known := sub.reach(); known > next {
 		if !r.AcceptDamage {
-			return true, fmt.Errorf("%w: the notices end before %d, and the journal knows of those up to %d: %s", wal.ErrDamaged, next, known-1, Advice)
+			return true, fmt.Errorf("%w: the notices end before %d, and the journal knows of those up to %d: %s", wal.ErrDamaged, next, known-1, advice)
 		}
-		r.Log.Error("the journal knows of notices that the log does not have; what they owed is lost", "subscription", sub.id, "log_ends", next, "journal", known)
+		r.options.Log.Error("the journal knows of notices that the log does not have; what they owed is lost", "subscription", sub.id, "log_ends", next, "journal", known)
 		short = true
 	}
 	if err := sub.takeUp(next); err != nil {
@@ -99,12 +99,12 @@ func (r *Recovery) reread(subs []*subscriber, first, next uint64) error {
 		return nil
 	}
 	for from := min(counted, next-min(uint64(r.DedupLimit), next-first)); from < next; {
-		err := r.Store.Notices.Scan(from, visit)
+		err := r.options.Store.Notices.Scan(from, visit)
 		var damage *wal.DamageError
 		if !errors.As(err, &damage) || damage.Next <= from {
 			return err
 		}
-		r.Log.Error("notices could not be read from the log; they are not delivered", "error", err)
+		r.options.Log.Error("notices could not be read from the log; they are not delivered", "error", err)
 		for _, sub := range subs {
 			sub.unread(damage)
 		}
@@ -115,16 +115,16 @@ func (r *Recovery) reread(subs []*subscriber, first, next uint64) error {
 
 // replayAgain takes up the dead letters that were being replayed.
 func (r *Recovery) replayAgain(sub *subscriber) error {
-	for _, letter := range r.Store.Journal.DeadLetters(sub.id) {
+	for _, letter := range r.options.Store.Journal.DeadLetters(sub.id) {
 		if !letter.Replaying {
 			continue
 		}
-		letter, record, err := r.Store.Journal.DeadLetter(sub.id, letter.Seq)
+		letter, record, err := r.options.Store.Journal.DeadLetter(sub.id, letter.Seq)
 		if err != nil {
 			return err
 		}
 		if err := sub.replayAgain(letter, record); err != nil {
-			r.Log.Error("replaying a dead letter after a restart", "subscription", sub.id, "seq", letter.Seq, "error", err)
+			r.options.Log.Error("replaying a dead letter after a restart", "subscription", sub.id, "seq", letter.Seq, "error", err)
 		}
 	}
 	return nil

@@ -56,8 +56,8 @@ func (r SubscriptionRequest) apply(def *subscription.Definition, overlap time.Du
 		def.RatePerS = *r.RatePerS
 	}
 	if r.Concurrency != nil {
-		if *r.Concurrency < 0 || *r.Concurrency > MaxConcurrency {
-			return "", refusal.Field("concurrency", "concurrency: give 0 (the default, %d) to %d webhooks in flight", DefaultConcurrency, MaxConcurrency)
+		if *r.Concurrency < 0 || *r.Concurrency > maxConcurrency {
+			return "", refusal.Field("concurrency", "concurrency: give 0 (the default, %d) to %d webhooks in flight", DefaultConcurrency, maxConcurrency)
 		}
 		def.Concurrency = *r.Concurrency
 	}

@@ -19,31 +19,31 @@ const (
 // scanOnce reads the log once, from the first number that is wanted, for all subscriptions with
 // room. It reports whether any of them made progress.
 func (r *Reader) scanOnce(ctx context.Context) (useful bool) {
-	s := scan{Reader: r, ctx: ctx, kinds: map[string][]*laggard{}, end: r.Store.Head.Load()}
+	s := scan{Reader: r, ctx: ctx, kinds: map[string][]*laggard{}, end: r.options.Store.head.Load()}
 	from := s.begin()
 	if len(s.laggards) == 0 {
 		return false
 	}
-	err := r.Store.Notices.Scan(from, s.visit)
+	err := r.options.Store.Notices.Scan(from, s.visit)
 	for s.gap && err == nil && s.seen < scanRecords {
 		if from = s.nextWanted(); from <= s.last || from == math.MaxUint64 {
 			break
 		}
 		s.gap = false
-		err = r.Store.Notices.Scan(from, s.visit)
+		err = r.options.Store.Notices.Scan(from, s.visit)
 	}
 	s.advance()
 	var damage *wal.DamageError
 	var trimmed *wal.TrimmedError
 	switch {
 	case errors.As(err, &damage):
-		r.Log.Error("notices could not be read from the log; they are not delivered", "error", err)
+		r.options.Log.Error("notices could not be read from the log; they are not delivered", "error", err)
 		s.skip(damage.Next)
 	case errors.As(err, &trimmed):
-		r.Log.Error("notices are no longer in the log; they are not delivered", "error", err)
+		r.options.Log.Error("notices are no longer in the log; they are not delivered", "error", err)
 		s.skip(trimmed.First)
 	case err != nil:
-		r.Log.Error("reading the log", "error", err)
+		r.options.Log.Error("reading the log", "error", err)
 		return false
 	}
 	return s.progress
@@ -71,7 +71,7 @@ type laggard struct {
 
 // begin collects the subscriptions that have room, and returns where to begin.
 func (s *scan) begin() (from uint64) {
-	for _, sub := range s.Deliverer.lagging.all() {
+	for _, sub := range s.options.Deliverer.lagging.all() {
 		next, ok := sub.beginReading()
 		if !ok {
 			continue
@@ -157,7 +157,7 @@ func (s *scan) nextWanted() (next uint64) {
 
 // offer shows a notice to a subscription that may want it.
 func (s *scan) offer(l *laggard, n *notice.Notice) {
-	next, more := l.sub.read(n, s.KeepAge)
+	next, more := l.sub.read(n, s.options.KeepAge)
 	l.full = !more
 	if next > 0 {
 		l.want, s.progress = next, true
@@ -168,7 +168,7 @@ func (s *scan) offer(l *laggard, n *notice.Notice) {
 // subscription should get is not known; so what its backlog still counts when everything else was
 // read is lost.
 func (s *scan) skip(next uint64) {
-	s.Table.withoutRouting(func() {
+	s.options.Table.withoutRouting(func() {
 		for _, l := range s.laggards {
 			if l.full || l.want >= next {
 				continue
@@ -183,5 +183,5 @@ func (s *scan) skip(next uint64) {
 
 // logUncounted logs why what is lost was not counted.
 func (r *Reader) logUncounted(err error) {
-	r.Log.Error("counting what is left in the log; the next scan tries again", "error", err)
+	r.options.Log.Error("counting what is left in the log; the next scan tries again", "error", err)
 }

@@ -20,12 +20,9 @@ type Store struct {
 	Notices *wal.Log
 	Journal *journal.Journal
 
-	// Head is the number of the next notice to be routed.
-	Head atomic.Uint64
-	// Full is set when something was refused for want of space; the maintenance clears it.
-	Full atomic.Bool
-	// CheckpointDue is set when something is lost that should be known at the next start.
-	CheckpointDue atomic.Bool
+	head          atomic.Uint64 // the number of the next notice to be routed
+	full          atomic.Bool   // something was refused for want of space; the maintenance clears it
+	checkpointDue atomic.Bool   // something is lost that should be known at the next start
 
 	engine       string
 	log          *slog.Logger
@@ -33,8 +30,8 @@ type Store struct {
 	lastReported atomic.Int64 // when an error of a log was last logged, ns, monotonic
 }
 
-// Advice says how to go on after damage.
-const Advice = "restore the data folder from a backup, or start with --accept-damage to go on without what is lost"
+// advice says how to go on after damage.
+const advice = "restore the data folder from a backup, or start with --accept-damage to go on without what is lost"
 
 // OpenStore opens the logs, and returns what subscriptions were owed according to the journal.
 func OpenStore(o StoreOptions) (*Store, map[string]*subscription.Recovered, error) {
@@ -52,7 +49,7 @@ func OpenStore(o StoreOptions) (*Store, map[string]*subscription.Recovered, erro
 	}
 	s.Journal.Limit(o.DeadLetters, o.DeadBytes)
 	_, next := notices.Bounds()
-	s.Head.Store(next)
+	s.head.Store(next)
 	return s, recovered, nil
 }
 
@@ -64,17 +61,20 @@ func (s *Store) checkDamage(accept bool) error {
 		return nil
 	}
 	if !accept {
-		return fmt.Errorf("the journal is damaged, so subscriptions, or that they were deleted, may be forgotten: %w: %s", damaged[0], Advice)
+		return fmt.Errorf("the journal is damaged, so subscriptions, or that they were deleted, may be forgotten: %w: %s", damaged[0], advice)
 	}
 	for _, damage := range damaged {
 		s.log.Error("events of the journal could not be read; what they said is forgotten", "error", damage)
 	}
-	s.CheckpointDue.Store(true) // so that the next start finds a checkpoint behind them
+	s.checkpointDue.Store(true) // so that the next start finds a checkpoint behind them
 	return nil
 }
 
 // Close closes both logs.
 func (s *Store) Close() error { return errors.Join(s.Journal.Close(), s.Notices.Close()) }
+
+// Last is the number of the last notice that was routed; 0 means none.
+func (s *Store) Last() uint64 { return s.head.Load() - 1 }
 
 // Engine is the name of the logs' implementation.
 func (s *Store) Engine() string { return s.engine }
@@ -95,13 +95,13 @@ func (s *Store) Report(err error) {
 	}
 }
 
-// Refuse turns an error of a log into the refusal of the request that met it, and reports it.
-func (s *Store) Refuse(err error) error {
+// refuse turns an error of a log into the refusal of the request that met it, and reports it.
+func (s *Store) refuse(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, wal.ErrFull):
-		s.Full.Store(true)
+		s.full.Store(true)
 		s.Report(err)
 		return refusal.New(http.StatusInsufficientStorage, "the disk is full: nothing was stored; what was delivered is being given up, so try again, and free some space if that does not help")
 	case errors.Is(err, wal.ErrTooLarge):

@@ -28,7 +28,7 @@ type Stream struct {
 }
 
 // NewStream returns a stream that begins after the notices that were routed.
-func NewStream(s *Store) *Stream { return &Stream{store: s, next: s.Head.Load()} }
+func NewStream(s *Store) *Stream { return &Stream{store: s, next: s.head.Load()} }
 
 // grow adds notices that were routed.
 func (s *Stream) grow(notices []*notice.Notice) {
@@ -82,7 +82,7 @@ var alreadyMore = func() chan struct{} { c := make(chan struct{}); close(c); ret
 // Bounds is for push.Source.
 func (s *Stream) Bounds() (first, next uint64) {
 	first, _ = s.store.Notices.Bounds()
-	return first, s.store.Head.Load()
+	return first, s.store.head.Load()
 }
 
 // Scan is for push.Source.
@@ -98,7 +98,7 @@ func (s *Stream) Scan(from uint64, visit func(push.Notice) error) (first uint64,
 		}
 		from++
 	}
-	if from >= s.store.Head.Load() {
+	if from >= s.store.head.Load() {
 		return first, nil
 	}
 	began := from

@@ -67,7 +67,7 @@ func (sub *subscriber) begin(head uint64) error {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	if err := sub.d.options.Store.Journal.Put(sub.def, head); err != nil {
-		return sub.d.options.Store.Refuse(err)
+		return sub.d.options.Store.refuse(err)
 	}
 	var p subscription.Position
 	p.Redefine(sub.def, head)
@@ -87,7 +87,7 @@ func (sub *subscriber) redefine(def subscription.Definition, head uint64) (rerou
 	}
 	// Under the lock: a checkpoint in between would write the old definition last.
 	if err := sub.d.options.Store.Journal.Put(def, head); err != nil {
-		return false, sub.d.options.Store.Refuse(err)
+		return false, sub.d.options.Store.refuse(err)
 	}
 	if err := sub.define(def); err != nil {
 		return false, fmt.Errorf("subscription %s: %w", sub.id, err)
@@ -113,7 +113,7 @@ func (sub *subscriber) remove() error {
 	final := sub.counts
 	final.Dead += left
 	if err := sub.d.options.Store.Journal.Delete(sub.id, final); err != nil {
-		return sub.d.options.Store.Refuse(err)
+		return sub.d.options.Store.refuse(err)
 	}
 	sub.gone = true
 	sub.d.decPending(left)

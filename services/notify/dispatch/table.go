@@ -224,7 +224,7 @@ func (t *Table) route(notices []*notice.Notice, found *matches) (deliveries int)
 		})
 		deliveries += n.Owed
 	}
-	t.options.Store.Head.Store(notices[len(notices)-1].Seq + 1)
+	t.options.Store.head.Store(notices[len(notices)-1].Seq + 1)
 	return deliveries
 }
 

@@ -11,10 +11,10 @@ const (
 	// MaxWorkers bounds the workers, without those that hang.
 	MaxWorkers = 4096
 
-	// HangAfter is how long an attempt may take before it hangs: its worker no longer counts, and
+	// hangAfter is how long an attempt may take before it hangs: its worker no longer counts, and
 	// another takes its place. A second: far longer than a healthy receiver takes, far below the
 	// time-out.
-	HangAfter = time.Second
+	hangAfter = time.Second
 
 	// maxHanging bounds the attempts that hang beside the workers: each is a goroutine, a connection
 	// and a body, some 50 KB.
@@ -72,7 +72,7 @@ func (w *worker) begin() {
 	w.pool.mu.Lock()
 	w.sending = true
 	w.pool.mu.Unlock()
-	w.pool.wheel.Start(&w.timer, HangAfter)
+	w.pool.wheel.Start(&w.timer, hangAfter)
 }
 
 func (w *worker) end() (goOn bool) {
