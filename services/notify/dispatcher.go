@@ -138,7 +138,7 @@ func (d *Dispatcher) open(sender *webhook.Sender) (err error) {
 	d.table = dispatch.NewTable(dispatch.TableOptions{Store: s, Deliverer: d.deliverer, SecretOverlap: c.SecretOverlap, AllowPrivate: c.AllowPrivate, Log: c.Logger})
 	d.reader = dispatch.NewReader(dispatch.ReaderOptions{Store: s, Table: d.table, Deliverer: d.deliverer, KeepAge: c.KeepAge, Log: c.Logger})
 	d.maintainer = dispatch.NewMaintainer(dispatch.MaintainerOptions{
-		Store: s, Table: d.table, Deliverer: d.deliverer, KeepAge: c.KeepAge, KeepBytes: c.KeepBytes,
+		Store: s, Table: d.table, KeepAge: c.KeepAge, KeepBytes: c.KeepBytes,
 		History: max(c.History, c.DedupWindow), HistoryBytes: c.HistoryBytes,
 	})
 	ids := dedup.New(c.DedupWindow, c.DedupLimit)
@@ -154,7 +154,7 @@ func (d *Dispatcher) open(sender *webhook.Sender) (err error) {
 		Store: s, IDs: ids, Table: d.table, Deliverer: d.deliverer, Stream: d.stream,
 		MaxPending: c.MaxPending, MaxLog: c.MaxLog, MaxAge: c.MaxAge,
 	})
-	d.api = api.New(api.API{Store: s, Table: d.table, Acceptor: d.acceptor, Reader: d.reader, Deliverer: d.deliverer, Streams: d.streams})
+	d.api = api.New(api.API{Store: s, Table: d.table, Acceptor: d.acceptor, Deliverer: d.deliverer, Streams: d.streams})
 	return nil
 }
 

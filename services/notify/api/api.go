@@ -23,7 +23,6 @@ type API struct {
 	Store     *dispatch.Store
 	Table     *dispatch.Table
 	Acceptor  *dispatch.Acceptor
-	Reader    *dispatch.Reader
 	Deliverer *dispatch.Deliverer
 	Streams   *push.Streams
 

@@ -52,7 +52,7 @@ type Deliverer struct {
 	owned     sync.WaitGroup // goroutines other than workers
 
 	counters
-	lagging laggards
+	lagging lagging
 	room    chan struct{} // holds one token: a subscription may have room for what waits in the log
 }
 
@@ -73,8 +73,10 @@ func NewDeliverer(o DelivererOptions) (*Deliverer, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Deliverer{options: o, pack: pack, spans: spans{o.Tracer}, durations: newDurations(), room: make(chan struct{}, 1)}
-	d.lagging.subs = map[*subscriber]bool{}
+	d := &Deliverer{
+		options: o, pack: pack, spans: spans{o.Tracer}, durations: newDurations(),
+		lagging: lagging{subs: map[*subscriber]bool{}}, room: make(chan struct{}, 1),
+	}
 	d.init(newRunQueue(), backoff{o.Backoff, o.MaxBackoff})
 	return d, nil
 }

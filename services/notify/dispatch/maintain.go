@@ -30,7 +30,6 @@ const (
 type MaintainerOptions struct {
 	Store        *Store
 	Table        *Table
-	Deliverer    *Deliverer
 	KeepAge      time.Duration // how long a notice stays pending for a subscription
 	KeepBytes    int64         // maximum bytes pending per subscription
 	History      time.Duration // how long delivered notices are kept, for resuming streams and dedup after a restart

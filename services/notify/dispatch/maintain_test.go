@@ -59,7 +59,7 @@ func newTestMaintainer(t *testing.T, wrap func(name string, b wal.Backend) wal.B
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewMaintainer(MaintainerOptions{Store: s, Deliverer: d, Table: NewTable(TableOptions{Store: s, Deliverer: d, AllowPrivate: true})})
+	return NewMaintainer(MaintainerOptions{Store: s, Table: NewTable(TableOptions{Store: s, Deliverer: d, AllowPrivate: true})})
 }
 
 // mustSubscribe makes a subscription.

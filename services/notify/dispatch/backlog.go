@@ -12,25 +12,25 @@ import (
 	"dyno/services/notify/subscription"
 )
 
-// laggards are the subscriptions that have a backlog in the log. Its lock is taken last.
-type laggards struct {
+// lagging is the set of subscribers that have a backlog in the log. Its lock is taken last.
+type lagging struct {
 	mu   sync.Mutex
 	subs map[*subscriber]bool
 }
 
-func (l *laggards) all() []*subscriber {
+func (l *lagging) all() []*subscriber {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Keys(l.subs))
 }
 
-func (l *laggards) add(sub *subscriber) {
+func (l *lagging) add(sub *subscriber) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.subs[sub] = true
 }
 
-func (l *laggards) remove(sub *subscriber) {
+func (l *lagging) remove(sub *subscriber) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.subs, sub)
