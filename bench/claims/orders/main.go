@@ -33,12 +33,12 @@ import (
 	"dyno/services/orders"
 	"dyno/services/orders/encode"
 	"dyno/services/orders/gateway"
-	"dyno/services/orders/postgres/keeper"
+	"dyno/services/orders/postgres"
 	"dyno/services/orders/web"
 )
 
 func main() {
-	keeper.Main()
+	postgres.KeeperMain()
 	var c claims
 	code := command.Run(context.Background(), c.service(), nil, os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr)
 	c.close()

@@ -5,10 +5,10 @@ package main
 import (
 	"dyno/parts/command"
 	"dyno/services/orders"
-	"dyno/services/orders/postgres/keeper"
+	"dyno/services/orders/postgres"
 )
 
 func main() {
-	keeper.Main()
+	postgres.KeeperMain()
 	command.Main(orders.Service(), tokenCommand(), feedCommand(), seedCommand(), postgresCommand())
 }

@@ -21,7 +21,6 @@ import (
 
 	"dyno/services/orders/postgres"
 	"dyno/services/orders/postgres/binaries"
-	"dyno/services/orders/postgres/keeper"
 
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
@@ -38,7 +37,7 @@ var crowded = map[string]string{"max_connections": "500"}
 // Main runs the tests, stops the shared server, looks for leaked goroutines but for those that
 // options say to ignore, and exits. It does not return.
 func Main(m *testing.M, options ...goleak.Option) {
-	keeper.Main()
+	postgres.KeeperMain()
 	goleak.VerifyTestMain(stopping{m}, options...)
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"dyno/parts/flock"
-	"dyno/services/orders/postgres/keeper"
 	"dyno/services/orders/postgres/waiting"
 )
 
@@ -35,7 +34,7 @@ var ErrInUse = errors.New("the folder is in use by another process")
 
 // leftover bounds the wait for a PostgreSQL whose owner was killed: the kernel may need a while to
 // free its memory.
-const leftover = keeper.OwnerGone + 30*time.Second
+const leftover = ownerGone + 30*time.Second
 
 // unused waits until no process of an earlier start is left, and returns the lock that those of
 // this one must inherit.

@@ -1,7 +1,7 @@
 // Package postgres runs a real PostgreSQL for a program that wants a database and no administrator:
 // it makes the cluster, starts it on a loopback port and takes it down again. Package binaries
-// finds or downloads the programs; package keeper runs them, so that PostgreSQL never outlives its
-// owner.
+// finds or downloads the programs. PostgreSQL never outlives its owner: it is the child of a
+// keeper, which is the owner's program executed once more (see KeeperMain).
 //
 // PostgreSQL refuses to run as root; when root starts it, keeper and cluster belong to an
 // unprivileged user (package unprivileged).
@@ -10,8 +10,8 @@
 // to the program instead), and knows nothing of what is stored. Its errors advise the flags --data,
 // --postgres-bin and --dsn, as a program that uses it should have.
 //
-// A Server owns two goroutines while PostgreSQL runs, its keeper's and one that waits for it; Stop
-// and Kill wait for them.
+// A Server owns two goroutines while PostgreSQL runs: one waits for the keeper and one for
+// PostgreSQL's end. Stop and Kill wait for them.
 package postgres
 
 import (
@@ -27,7 +27,6 @@ import (
 
 	"dyno/parts/freeport"
 	"dyno/services/orders/postgres/binaries"
-	"dyno/services/orders/postgres/keeper"
 	"dyno/services/orders/postgres/waiting"
 )
 
@@ -65,7 +64,7 @@ type Server struct {
 // Start runs a PostgreSQL in o.Folder and returns when it accepts connections and has the database.
 // The first start makes the cluster. It waits, for at most 5 minutes, for crash recovery, and for
 // half a minute for a PostgreSQL whose owner was killed a moment ago. The program must have called
-// keeper.Main first thing.
+// KeeperMain first thing.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	s, err := prepare(o)
 	if err == nil {
@@ -79,7 +78,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 
 // prepare is what comes before the first start and needs no lock on the folder.
 func prepare(o Options) (*Server, error) {
-	if err := keeper.Check(); err != nil {
+	if err := checkMain(); err != nil {
 		return nil, err
 	}
 	o.Database, o.Log = cmp.Or(o.Database, "postgres"), cmp.Or(o.Log, slog.New(slog.DiscardHandler))

@@ -11,14 +11,13 @@ import (
 
 	"dyno/parts/quicktest"
 	"dyno/services/orders/postgres/binaries"
-	"dyno/services/orders/postgres/keeper"
 
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
-	keeper.Main()
+	KeeperMain()
 	ownerMain()
 	goleak.VerifyTestMain(m)
 }

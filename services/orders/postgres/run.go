@@ -9,7 +9,6 @@ import (
 
 	"dyno/parts/freeport"
 	"dyno/services/orders/postgres/binaries"
-	"dyno/services/orders/postgres/keeper"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -17,7 +16,7 @@ import (
 
 // run is one run of PostgreSQL.
 type run struct {
-	*keeper.Process
+	*process
 	owner *os.File // the lock on the folder
 
 	over  bool           // its end has been handled; guarded by Server.mu
@@ -47,7 +46,7 @@ func (s *Server) start(ctx context.Context, owner *os.File) (*run, error) {
 	if err := freeport.Check(s.address.AddrPort); err != nil {
 		return nil, fmt.Errorf("its address is taken: %w", err)
 	}
-	p, err := keeper.Start(s.cluster.as, held, s.cluster.log(), s.binaries.Path("postgres"), s.arguments()...)
+	p, err := startKeeper(s.cluster.as, held, s.cluster.log(), s.binaries.Path("postgres"), s.arguments()...)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +54,7 @@ func (s *Server) start(ctx context.Context, owner *os.File) (*run, error) {
 		p.Stop(context.WithoutCancel(ctx)) // what it says is of no interest beside err
 		return nil, err
 	}
-	r := &run{Process: p, owner: owner}
+	r := &run{process: p, owner: owner}
 	r.watch.Go(func() { s.await(r) })
 	return r, nil
 }
@@ -81,7 +80,7 @@ func (s *Server) install(ctx context.Context, held *os.File) (err error) {
 }
 
 // ready waits until PostgreSQL accepts connections.
-func (s *Server) ready(ctx context.Context, p *keeper.Process) error {
+func (s *Server) ready(ctx context.Context, p *process) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	var last error

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package keeper
+package postgres
 
 import (
 	"fmt"
@@ -17,8 +17,8 @@ func executable() (string, error) { return os.Executable() }
 // PostgreSQL continues when the keeper itself is killed. The next start reports that.
 func childOfKeeper() *syscall.SysProcAttr { return nil }
 
-// stopped reports whether a process is stopped by a signal, or is no more.
-func stopped(pid int) bool {
+// isStopped reports whether a process is stopped by a signal, or is no more.
+func isStopped(pid int) bool {
 	state, err := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(pid)).Output()
 	return err != nil || strings.HasPrefix(string(state), "T") || strings.HasPrefix(string(state), "Z")
 }

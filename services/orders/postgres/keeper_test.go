@@ -1,4 +1,4 @@
-package keeper
+package postgres
 
 import (
 	"errors"
@@ -10,11 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The owner is gone: the keeper goes from the fast shutdown to the harder ones, and gives each its
 // time.
@@ -86,11 +82,11 @@ func TestKeepRefusesNonsense(t *testing.T) {
 
 func TestAProgramWithoutMain(t *testing.T) {
 	mainCalled.Store(false)
-	if err := Check(); err == nil || !strings.Contains(err.Error(), "keeper.Main()") || !strings.Contains(err.Error(), "TestMain") {
+	if err := checkMain(); err == nil || !strings.Contains(err.Error(), "postgres.KeeperMain()") || !strings.Contains(err.Error(), "TestMain") {
 		t.Error(err)
 	}
 	mainCalled.Store(true)
-	if err := Check(); err != nil {
+	if err := checkMain(); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package keeper
+package postgres
 
 import (
 	"bytes"
@@ -37,8 +37,8 @@ func childrenOf(pid int) ([]int, error) {
 	return children, nil
 }
 
-// stopped reports whether a process is stopped by a signal, or is no more.
-func stopped(pid int) bool {
+// isStopped reports whether a process is stopped by a signal, or is no more.
+func isStopped(pid int) bool {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return true

@@ -1,11 +1,4 @@
-// Package keeper runs a PostgreSQL that never outlives this process, its owner. PostgreSQL is the
-// child of a keeper, which is this program executed once more (see Main): the keeper holds the end
-// of a pipe and stops PostgreSQL when the owner closes it, also by being killed. On Linux the
-// kernel stops PostgreSQL when the keeper itself is killed.
-//
-// It makes no data and knows no client: whether PostgreSQL accepts connections its caller finds
-// out. A Process owns a goroutine, which waits for the keeper and ends with it.
-package keeper
+package postgres
 
 import (
 	"errors"
@@ -21,6 +14,10 @@ import (
 	"time"
 )
 
+// PostgreSQL is the child of a keeper, which is this program executed once more (see KeeperMain):
+// the keeper holds the end of a pipe and stops PostgreSQL when the owner closes it, also by being
+// killed. On Linux the kernel stops PostgreSQL when the keeper itself is killed.
+
 // keeperName is argv[0] of this program executed once more, which is also what ps shows.
 const keeperName = "postgres-keeper"
 
@@ -28,9 +25,9 @@ const keeperName = "postgres-keeper"
 // again.
 var mainCalled atomic.Bool
 
-// Main must be the first line of main, and of TestMain. It returns immediately, unless this process
-// is a keeper that Start started: then it keeps PostgreSQL and exits.
-func Main() {
+// KeeperMain must be the first line of main, and of TestMain. It returns immediately, unless this
+// process is a keeper that startKeeper started: then it keeps PostgreSQL and exits.
+func KeeperMain() {
 	mainCalled.Store(true)
 	if os.Args[0] != keeperName {
 		return
@@ -42,10 +39,10 @@ func Main() {
 	os.Exit(0)
 }
 
-// Check returns an error unless the program has called Main.
-func Check() error {
+// checkMain returns an error unless the program has called KeeperMain.
+func checkMain() error {
 	if !mainCalled.Load() {
-		return errors.New("the program must call keeper.Main() as the first line of main, or of TestMain")
+		return errors.New("the program must call postgres.KeeperMain() as the first line of main, or of TestMain")
 	}
 	return nil
 }
@@ -65,8 +62,8 @@ const (
 	immediateGrace = 10 * time.Second
 )
 
-// OwnerGone is how long PostgreSQL may live on when its owner is gone.
-const OwnerGone = fastGrace + immediateGrace
+// ownerGone is how long PostgreSQL may live on when its owner is gone.
+const ownerGone = fastGrace + immediateGrace
 
 // stopGrace bounds the wait for SIGSTOP to take effect, which is microseconds but on a machine that
 // is very busy.
@@ -95,14 +92,15 @@ func keep(args []string, orders io.Reader) error {
 	}
 	exited := make(chan error, 1)
 	go func() { exited <- cmd.Wait() }()
-	if err := attend(read(orders), exited, func(order byte) { carryOut(order, cmd.Process) }); err != nil {
+	if err := attend(readOrders(orders), exited, func(order byte) { carryOut(order, cmd.Process) }); err != nil {
 		return fmt.Errorf("%s ended: %w%s", filepath.Base(args[1]), err, log.lastWords())
 	}
 	return nil
 }
 
-// read passes the owner's orders on, and closes when the owner is gone. It ends with the process.
-func read(orders io.Reader) <-chan byte {
+// readOrders passes the owner's orders on, and closes when the owner is gone. It ends with the
+// process.
+func readOrders(orders io.Reader) <-chan byte {
 	out := make(chan byte)
 	go func() {
 		defer close(out)
@@ -165,7 +163,7 @@ func killFamily(postmaster *os.Process) {
 	if postmaster.Signal(syscall.SIGSTOP) != nil {
 		return
 	}
-	for began := time.Now(); !stopped(postmaster.Pid) && time.Since(began) < stopGrace; {
+	for began := time.Now(); !isStopped(postmaster.Pid) && time.Since(began) < stopGrace; {
 		time.Sleep(time.Millisecond)
 	}
 	family, _ := childrenOf(postmaster.Pid) // without the list the children still notice that the postmaster is gone

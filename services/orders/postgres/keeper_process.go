@@ -1,4 +1,4 @@
-package keeper
+package postgres
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Process is one run of PostgreSQL, under its keeper.
-type Process struct {
+// process is one run of PostgreSQL, under its keeper.
+type process struct {
 	keeper *exec.Cmd
 	orders *os.File // its end ends PostgreSQL
 	said   tail     // by the keeper, when it ends with an error
@@ -21,10 +21,10 @@ type Process struct {
 	done chan struct{} // closed when PostgreSQL and the keeper are gone
 }
 
-// Start starts a keeper with PostgreSQL below it: the program postgres with its arguments, whose
-// output goes to the file log. Both, and all their children, inherit the open file held. As sets
-// the user, folder and environment of the keeper, which are PostgreSQL's too.
-func Start(as func(*exec.Cmd), held *os.File, log, postgres string, arguments ...string) (*Process, error) {
+// startKeeper starts a keeper with PostgreSQL below it: the program postgres with its arguments,
+// whose output goes to the file log. Both, and all their children, inherit the open file held. As
+// sets the user, folder and environment of the keeper, which are PostgreSQL's too.
+func startKeeper(as func(*exec.Cmd), held *os.File, log, postgres string, arguments ...string) (*process, error) {
 	self, err := executable()
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func Start(as func(*exec.Cmd), held *os.File, log, postgres string, arguments ..
 		return nil, err
 	}
 	defer read.Close()
-	p := &Process{orders: write, done: make(chan struct{})}
+	p := &process{orders: write, done: make(chan struct{})}
 	p.keeper = &exec.Cmd{
 		Path: self, Args: append([]string{keeperName, log, postgres}, arguments...), Stdin: read, Stderr: &p.said, ExtraFiles: []*os.File{held},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // out of reach of the terminal's Ctrl-C: the owner stops it when it is done with it
@@ -50,7 +50,7 @@ func Start(as func(*exec.Cmd), held *os.File, log, postgres string, arguments ..
 }
 
 // wait waits for the keeper, which waits for PostgreSQL.
-func (p *Process) wait() {
+func (p *process) wait() {
 	defer close(p.done)
 	defer p.orders.Close()
 	if err := p.keeper.Wait(); err != nil {
@@ -59,11 +59,11 @@ func (p *Process) wait() {
 }
 
 // Done is closed when PostgreSQL and the keeper are gone.
-func (p *Process) Done() <-chan struct{} { return p.done }
+func (p *process) Done() <-chan struct{} { return p.done }
 
 // Err returns why PostgreSQL ended, with the end of its log, or nil when that was in good order. It
 // must be called after Done is closed.
-func (p *Process) Err() error { return p.err }
+func (p *process) Err() error { return p.err }
 
 // fastLimit bounds a fast shutdown when the caller does not: its checkpoint writes out
 // shared_buffers.
@@ -72,7 +72,7 @@ const fastLimit = 60 * time.Second
 // Stop ends the sessions, has PostgreSQL write a checkpoint, and waits until it is gone. When ctx
 // ends first, or 60 s have passed, PostgreSQL is stopped immediately and recovers at its next
 // start; the error says so.
-func (p *Process) Stop(ctx context.Context) error {
+func (p *process) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fastLimit)
 	defer cancel()
 	p.orders.Write([]byte{orderFast}) // an error: the keeper is gone, which done shows
@@ -94,7 +94,7 @@ func (p *Process) Stop(ctx context.Context) error {
 
 // Kill sends SIGKILL to the postmaster and its children, and to the keeper when that is not enough,
 // and waits until they are gone.
-func (p *Process) Kill() error {
+func (p *process) Kill() error {
 	p.orders.Write([]byte{orderKill})
 	timer := time.NewTimer(30 * time.Second) // a killed process is gone when the kernel has freed its memory
 	defer timer.Stop()
