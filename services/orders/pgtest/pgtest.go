@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"dyno/services/orders/postgres"
-	"dyno/services/orders/postgres/binaries"
 
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
@@ -110,7 +109,7 @@ func options(folder, bin string, settings map[string]string) postgres.Options {
 var shipped = sync.OnceValues(func() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	return binaries.Find(ctx, os.Stderr)
+	return postgres.FindBinaries(ctx, os.Stderr)
 })
 
 // Bin returns the folder of the PostgreSQL that tests use. The first test on a machine downloads
@@ -212,7 +211,7 @@ func serverOf(t testing.TB, bin string, settings map[string]string) *postgres.Se
 // none.
 func Primary(t testing.TB) *postgres.Server {
 	t.Helper()
-	bin, ok := binaries.InstalledWith(t.Context(), "pg_basebackup")
+	bin, ok := postgres.InstalledWith(t.Context(), "pg_basebackup")
 	if !ok {
 		t.Skip("a standby needs pg_basebackup; install it (Debian: apt install postgresql)")
 	}

@@ -32,7 +32,7 @@ func (s *Server) initialize(ctx context.Context, held *os.File) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, initTimeout)
 	defer cancel()
-	s.report.Line("making a PostgreSQL %s cluster in %s", s.binaries.Version, s.cluster.data())
+	s.report.Line("making a PostgreSQL %s cluster in %s", s.binaries.version, s.cluster.data())
 	begun := time.Now()
 	cmd := s.maker(ctx, fresh)
 	s.cluster.as(cmd)
@@ -54,7 +54,7 @@ func (s *Server) maker(ctx context.Context, folder string) *exec.Cmd {
 	if s.options.Settings["fsync"] == "off" {
 		args = append(args, "--no-sync")
 	}
-	return exec.CommandContext(ctx, s.binaries.Path("initdb"), args...)
+	return exec.CommandContext(ctx, s.binaries.path("initdb"), args...)
 }
 
 // createDatabase makes the database unless it is there.

@@ -1,7 +1,8 @@
 // Package postgres runs a real PostgreSQL for a program that wants a database and no administrator:
-// it makes the cluster, starts it on a loopback port and takes it down again. Package binaries
-// finds or downloads the programs. PostgreSQL never outlives its owner: it is the child of a
-// keeper, which is the owner's program executed once more (see KeeperMain).
+// it makes the cluster, starts it on a loopback port and takes it down again. Its programs are
+// those that were downloaded before, those that are downloaded now, or those that a package manager
+// has put on the machine. PostgreSQL never outlives its owner: it is the child of a keeper, which
+// is the owner's program executed once more (see KeeperMain).
 //
 // PostgreSQL refuses to run as root; when root starts it, keeper and cluster belong to an
 // unprivileged user (package unprivileged).
@@ -26,7 +27,6 @@ import (
 	"time"
 
 	"dyno/parts/freeport"
-	"dyno/services/orders/postgres/binaries"
 	"dyno/services/orders/postgres/waiting"
 )
 
@@ -50,9 +50,9 @@ type Options struct {
 // Server is a PostgreSQL that this process owns.
 type Server struct {
 	options  Options
-	source   binaries.Source
+	source   source
 	cluster  cluster
-	binaries binaries.Set // set at the first start, as is the password
+	binaries binaries // set at the first start, as is the password
 	address  address
 	report   waiting.Reporter
 	failed   chan error // capacity 1: the first unexpected end
@@ -90,7 +90,7 @@ func prepare(o Options) (*Server, error) {
 	if s.cluster, err = openCluster(o.Folder); err != nil {
 		return nil, err
 	}
-	s.source = binaries.NewSource(s.cluster.user, s.cluster.downloads(), o.Log, s.report)
+	s.source = newSource(s.cluster.user, s.cluster.downloads(), o.Log, s.report)
 	return s, nil
 }
 
@@ -131,7 +131,7 @@ func dsnOf(role, password, address, database string) string {
 func (s *Server) Address() string { return s.address.String() }
 
 // Bin returns the folder of the binaries in use.
-func (s *Server) Bin() string { return s.binaries.Folder }
+func (s *Server) Bin() string { return s.binaries.folder }
 
 // Failed delivers an error when PostgreSQL ended and neither Stop nor Kill was called.
 func (s *Server) Failed() <-chan error { return s.failed }

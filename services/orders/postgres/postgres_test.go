@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"dyno/parts/quicktest"
-	"dyno/services/orders/postgres/binaries"
 
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
@@ -22,7 +21,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-var shipped = sync.OnceValues(func() (string, error) { return binaries.Find(context.Background(), os.Stderr) })
+var shipped = sync.OnceValues(func() (string, error) { return FindBinaries(context.Background(), os.Stderr) })
 
 // testOptions returns those of a server whose data need not survive the machine.
 func testOptions(t *testing.T) Options {

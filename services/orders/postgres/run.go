@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"dyno/parts/freeport"
-	"dyno/services/orders/postgres/binaries"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -46,7 +45,7 @@ func (s *Server) start(ctx context.Context, owner *os.File) (*run, error) {
 	if err := freeport.Check(s.address.AddrPort); err != nil {
 		return nil, fmt.Errorf("its address is taken: %w", err)
 	}
-	p, err := startKeeper(s.cluster.as, held, s.cluster.log(), s.binaries.Path("postgres"), s.arguments()...)
+	p, err := startKeeper(s.cluster.as, held, s.cluster.log(), s.binaries.path("postgres"), s.arguments()...)
 	if err != nil {
 		return nil, err
 	}
@@ -62,12 +61,12 @@ func (s *Server) start(ctx context.Context, owner *os.File) (*run, error) {
 // install sees to the binaries, the password and the cluster; after the first start they are all
 // there.
 func (s *Server) install(ctx context.Context, held *os.File) (err error) {
-	if s.binaries.Folder == "" {
+	if s.binaries.folder == "" {
 		made, err := s.cluster.version()
 		if err != nil {
 			return err
 		}
-		if s.binaries, err = s.source.Choose(ctx, s.options.Bin, binaries.Data{Folder: s.cluster.data(), Major: made}); err != nil {
+		if s.binaries, err = s.source.choose(ctx, s.options.Bin, existing{folder: s.cluster.data(), major: made}); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ const standbyName = "standby"
 // that are downloaded lack.
 func (s *Server) Standby(ctx context.Context, o Options) (*Server, error) {
 	if o.Bin == "" {
-		o.Bin = s.binaries.Folder
+		o.Bin = s.binaries.folder
 	}
 	o.Database, o.copyOf = s.options.Database, s
 	standby, err := Start(ctx, o)
@@ -37,7 +37,7 @@ func (s *Server) Standby(ctx context.Context, o Options) (*Server, error) {
 // copier returns the command that copies the cluster and leaves there how to follow it.
 func (s *Server) copier(ctx context.Context, folder string) *exec.Cmd {
 	from := s.options.copyOf.dsn("postgres") + "&application_name=" + standbyName
-	return exec.CommandContext(ctx, s.binaries.Path("pg_basebackup"), "-D", folder, "-d", from, "-R", "-X", "stream", "-c", "fast")
+	return exec.CommandContext(ctx, s.binaries.path("pg_basebackup"), "-D", folder, "-d", from, "-R", "-X", "stream", "-c", "fast")
 }
 
 // synchronize has the commits of s wait for the standby, and waits until they do.

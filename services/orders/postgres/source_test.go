@@ -1,4 +1,4 @@
-package binaries
+package postgres
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 )
 
 // pretend makes a folder with programs that only print a version.
-func pretend(t *testing.T, folder, version string) Set {
+func pretend(t *testing.T, folder, version string) binaries {
 	t.Helper()
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
@@ -30,7 +30,7 @@ func pretend(t *testing.T, folder, version string) Set {
 			t.Fatal(err)
 		}
 	}
-	return Set{folder, version}
+	return binaries{folder, version}
 }
 
 // nowhere is a repository that cannot be reached: no server listens on port 1.
@@ -38,7 +38,7 @@ const nowhere = "http://127.0.0.1:1"
 
 // testSource is a source with a cache of its own, in a folder that the user of PostgreSQL can enter
 // when root runs the test.
-func testSource(t *testing.T) (s Source, folder string, said *strings.Builder) {
+func testSource(t *testing.T) (s source, folder string, said *strings.Builder) {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "binaries-test-")
 	if err != nil {
@@ -49,24 +49,11 @@ func testSource(t *testing.T) (s Source, folder string, said *strings.Builder) {
 		t.Fatal(err)
 	}
 	said = new(strings.Builder)
-	return Source{
+	return source{
 		user: unprivileged.User(), caches: []string{filepath.Join(folder, "cache")}, repository: nowhere,
-		installed: func(context.Context) []Set { return nil },
+		installed: func(context.Context) []binaries { return nil },
 		log:       slog.New(slog.NewTextHandler(said, nil)), report: waiting.Reporter{To: said},
 	}, folder, said
-}
-
-// wants fails the test unless err says all of these.
-func wants(t *testing.T, err error, says ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error; want one that says %q", says)
-	}
-	for _, text := range says {
-		if !strings.Contains(err.Error(), text) {
-			t.Errorf("the error does not say %q: %v", text, err)
-		}
-	}
 }
 
 func TestChoiceOfBinariesOffline(t *testing.T) {
@@ -91,12 +78,12 @@ func TestChoiceOfBinariesOffline(t *testing.T) {
 			for _, release := range c.downloaded {
 				pretend(t, filepath.Join(s.caches[0], release, "bin"), release)
 			}
-			var found []Set
+			var found []binaries
 			for _, version := range c.installed {
 				found = append(found, pretend(t, filepath.Join(folder, "installed", version), version))
 			}
-			s.installed = func(context.Context) []Set { return found }
-			b, err := s.Choose(t.Context(), "", Data{"data", c.made})
+			s.installed = func(context.Context) []binaries { return found }
+			b, err := s.choose(t.Context(), "", existing{"data", c.made})
 			if c.want == "" {
 				wants(t, err, c.says...)
 				if errors.Is(err, ErrNoBinaries) != (len(found) == 0) || errors.Is(err, ErrVersion) == (len(found) == 0) {
@@ -104,7 +91,7 @@ func TestChoiceOfBinariesOffline(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || b.Version != c.want {
+			if err != nil || b.version != c.want {
 				t.Fatalf("%v %v, want version %s", b, err, c.want)
 			}
 			for _, text := range c.says {
@@ -121,15 +108,15 @@ func TestChoiceOfBinariesOffline(t *testing.T) {
 
 func TestGivenBinariesMustFit(t *testing.T) {
 	s, folder, _ := testSource(t)
-	data := Data{"data", "15"}
+	data := existing{"data", "15"}
 	b := pretend(t, filepath.Join(folder, "seventeen"), "17.2")
-	_, err := s.Choose(t.Context(), b.Folder, data)
-	wants(t, err, "was made by PostgreSQL 15", b.Folder+" holds PostgreSQL 17.2", "--postgres-bin", "pg_dumpall")
+	_, err := s.choose(t.Context(), b.folder, data)
+	wants(t, err, "was made by PostgreSQL 15", b.folder+" holds PostgreSQL 17.2", "--postgres-bin", "pg_dumpall")
 	if !errors.Is(err, ErrVersion) {
 		t.Error("it is not ErrVersion")
 	}
 	fits := pretend(t, filepath.Join(folder, "fifteen"), "15.9")
-	if b, err := s.Choose(t.Context(), fits.Folder, data); b != fits {
+	if b, err := s.choose(t.Context(), fits.folder, data); b != fits {
 		t.Errorf("%v %v, want %v", b, err, fits)
 	}
 }
@@ -171,13 +158,13 @@ func TestADownloadGivenUp(t *testing.T) {
 	defer close(release)
 	s, _, _ := testSource(t)
 	s.repository = repository.URL
-	s.installed = func(context.Context) []Set { return []Set{{"/somewhere", "16.1"}} }
+	s.installed = func(context.Context) []binaries { return []binaries{{"/somewhere", "16.1"}} }
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-asked
 		cancel()
 	}()
-	if _, err := s.Choose(ctx, "", Data{}); !errors.Is(err, context.Canceled) {
+	if _, err := s.choose(ctx, "", existing{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want that it was given up", err)
 	}
 	if left := leftovers(s.caches[0]); len(left) > 0 {
@@ -203,7 +190,7 @@ func TestADownloadByAnother(t *testing.T) {
 	}
 	pretend(t, filepath.Join(cache, "17.5.0", "bin"), "17.5")
 	theirs.Close()
-	if b, err := s.download(t.Context(), "17"); err != nil || b.Version != "17.5" {
+	if b, err := s.download(t.Context(), "17"); err != nil || b.version != "17.5" {
 		t.Errorf("%v %v, want what the other has left", b, err)
 	}
 }
@@ -229,14 +216,14 @@ func TestDownload(t *testing.T) {
 	quicktest.Skip(t, "downloads tens of MB")
 	s, _, said := testSource(t)
 	s.repository = mavenCentral
-	b, err := s.Choose(t.Context(), "", Data{})
+	b, err := s.choose(t.Context(), "", existing{})
 	if err != nil {
 		t.Skip("the network, or the repository on it, cannot be reached: ", err)
 	}
-	if b.Major() != newMajor || !strings.Contains(said.String(), "downloaded PostgreSQL "+newMajor) {
+	if b.major() != newMajor || !strings.Contains(said.String(), "downloaded PostgreSQL "+newMajor) {
 		t.Errorf("%v:\n%s", b, said)
 	}
-	if again, err := s.Choose(t.Context(), "", Data{}); err != nil || again != b {
+	if again, err := s.choose(t.Context(), "", existing{}); err != nil || again != b {
 		t.Errorf("the second time %v %v, want %v", again, err, b)
 	}
 	if n := strings.Count(said.String(), "downloading PostgreSQL"); n != 1 {

@@ -1,12 +1,6 @@
-package binaries
+package postgres
 
-import (
-	"testing"
-
-	"go.uber.org/goleak"
-)
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+import "testing"
 
 func TestVersions(t *testing.T) {
 	for said, want := range map[string][2]string{
@@ -16,12 +10,12 @@ func TestVersions(t *testing.T) {
 		"postgres (Sybase) 15":                                 {"", ""},
 		"":                                                     {"", ""},
 	} {
-		var b Set
+		var b binaries
 		if m := versionLine.FindStringSubmatch(said); m != nil {
-			b.Version = m[1]
+			b.version = m[1]
 		}
-		if b.Version != want[0] || b.Major() != want[1] {
-			t.Errorf("%q: version %q of %q, want %q", said, b.Version, b.Major(), want)
+		if b.version != want[0] || b.major() != want[1] {
+			t.Errorf("%q: version %q of %q, want %q", said, b.version, b.major(), want)
 		}
 	}
 	for _, c := range []struct {

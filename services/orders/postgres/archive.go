@@ -1,4 +1,4 @@
-package binaries
+package postgres
 
 import (
 	"archive/tar"
@@ -58,11 +58,11 @@ func retrieve(ctx context.Context, url, file string) error {
 	}
 	defer out.Close()
 	sum := sha256.New()
-	if err := get(ctx, url, io.MultiWriter(out, sum), maxArchive); err != nil {
+	if err := fetchBody(ctx, url, io.MultiWriter(out, sum), maxArchive); err != nil {
 		return err
 	}
 	var published strings.Builder
-	if err := get(ctx, url+".sha256", &published, 4<<10); err != nil {
+	if err := fetchBody(ctx, url+".sha256", &published, 4<<10); err != nil {
 		return err
 	}
 	want, _, _ := strings.Cut(strings.TrimSpace(published.String()), " ")
@@ -72,16 +72,16 @@ func retrieve(ctx context.Context, url, file string) error {
 	return out.Close()
 }
 
-// client keeps no connections: one download is all.
-var client = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
+// downloader keeps no connections: one download is all.
+var downloader = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
 
-// get writes the body at url, of at most limit bytes.
-func get(ctx context.Context, url string, to io.Writer, limit int64) error {
+// fetchBody writes the body at url, of at most limit bytes.
+func fetchBody(ctx context.Context, url string, to io.Writer, limit int64) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
-	resp, err := client.Do(req)
+	resp, err := downloader.Do(req)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func mkdir(root *os.Root, name string) error {
 }
 
 // complete reports whether all files of an archive are still there, each as long as it was. A
-// download by an older version of this package has no list.
+// download by an older version of this program has no list.
 func complete(folder string) bool {
 	list, err := os.Open(filepath.Join(folder, manifest))
 	if err != nil {
