@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"dyno/services/orders/postgres"
-	"dyno/services/orders/postgres/waiting"
 )
 
 // outages takes the database down and up again when it is asked to over HTTP.
@@ -71,7 +70,11 @@ func (o *outages) outage(wait time.Duration, end func() error) (time.Duration, e
 	begun := time.Now()
 	err := end()
 	if err == nil {
-		err = waiting.Pause(o.ctx, wait)
+		select {
+		case <-time.After(wait):
+		case <-o.ctx.Done():
+			err = o.ctx.Err()
+		}
 	}
 	if err == nil {
 		err = o.pg.Restart(o.ctx)

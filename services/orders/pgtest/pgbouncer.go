@@ -15,7 +15,7 @@ import (
 
 	"dyno/parts/freeport"
 	"dyno/parts/process"
-	"dyno/services/orders/postgres/unprivileged"
+	"dyno/services/orders/postgres"
 )
 
 // PgBouncer starts a PgBouncer with these settings before a server, and returns the URLs, which
@@ -63,7 +63,7 @@ func PgBouncer(t testing.TB, settings map[string]string, dsns ...string) []strin
 	}
 	command := []string{program, filepath.Join(folder, "pgbouncer.ini")}
 	if os.Geteuid() == 0 {
-		unprivileged, err := user.LookupId(strconv.Itoa(unprivileged.ID)) // as which it runs instead
+		unprivileged, err := user.LookupId(strconv.Itoa(postgres.UnprivilegedID)) // as which it runs instead
 		if err != nil {
 			t.Skipf("PgBouncer does not run as root: %v", err)
 		}

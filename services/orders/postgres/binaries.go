@@ -10,8 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"dyno/services/orders/postgres/unprivileged"
 )
 
 // binaries is the programs of one PostgreSQL, initdb and postgres among them.
@@ -54,7 +52,7 @@ func examine(ctx context.Context, folder string, user *syscall.Credential) (bina
 			return b, err
 		}
 	}
-	if err := unprivileged.Reachable(folder, user); err != nil {
+	if err := reachable(folder, user); err != nil {
 		return b, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)

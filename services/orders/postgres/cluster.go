@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-
-	"dyno/services/orders/postgres/unprivileged"
 )
 
 // cluster is the folder in which everything is, and whose it is:
@@ -54,13 +52,13 @@ func openCluster(folder string) (cluster, error) {
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return cluster{}, err
 	}
-	if c.user, err = unprivileged.Owner(c.data()); err != nil {
+	if c.user, err = userFor(c.data()); err != nil {
 		return cluster{}, err
 	}
 	if err := c.give(folder); err != nil {
 		return cluster{}, err
 	}
-	if c.barred = unprivileged.Reachable(folder, c.user); c.barred != nil && !unprivileged.MayPass() {
+	if c.barred = reachable(folder, c.user); c.barred != nil && !mayPassFolders() {
 		return cluster{}, c.barred
 	}
 	return c, nil
@@ -84,7 +82,7 @@ func (c cluster) as(cmd *exec.Cmd) {
 	}
 	cmd.SysProcAttr.Credential = c.user
 	if c.barred != nil {
-		unprivileged.Pass(cmd.SysProcAttr)
+		passFolders(cmd.SysProcAttr)
 		cmd.Dir = "/" // the capability counts from the execution on, and the folder is changed before
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"dyno/parts/flock"
-	"dyno/services/orders/postgres/unprivileged"
-	"dyno/services/orders/postgres/waiting"
 )
 
 // downloadTimeout bounds a download of tens of MB, and its extraction to 60 MB, which takes 4 to 20
@@ -39,14 +37,14 @@ func (s source) download(ctx context.Context, major string) (binaries, error) {
 		return b, nil // by another process, meanwhile
 	}
 	target := filepath.Join(cache, release)
-	s.report.Line("downloading PostgreSQL %s for %s/%s into %s", release, runtime.GOOS, runtime.GOARCH, target)
+	s.report.line("downloading PostgreSQL %s for %s/%s into %s", release, runtime.GOOS, runtime.GOARCH, target)
 	begun := time.Now()
 	if err := s.fetch(ctx, release, target); err != nil {
 		err = fmt.Errorf("downloading PostgreSQL %s: %w", release, err)
-		s.report.Line("%v, after %v", err, waiting.Since(begun))
+		s.report.line("%v, after %v", err, since(begun))
 		return binaries{}, err
 	}
-	s.report.Line("downloaded PostgreSQL %s in %v", release, waiting.Since(begun))
+	s.report.line("downloaded PostgreSQL %s in %v", release, since(begun))
 	return examine(ctx, filepath.Join(target, "bin"), s.user)
 }
 
@@ -57,7 +55,7 @@ func (s source) writableCache() (string, error) {
 	for _, cache := range s.caches {
 		err := os.MkdirAll(cache, 0o755)
 		if err == nil {
-			err = unprivileged.Reachable(cache, s.user)
+			err = reachable(cache, s.user)
 		}
 		if err == nil {
 			var probe *os.File // that it is there says nothing of a read-only disk
@@ -75,7 +73,7 @@ func cacheLock(cache string) string { return filepath.Join(cache, "lock") }
 
 // alone waits until no other process downloads into the cache.
 func (s source) alone(ctx context.Context, cache string) (held *os.File, err error) {
-	err = s.report.For(ctx, "waiting for another process that downloads into "+cache, func() (bool, error) {
+	err = s.report.wait(ctx, "waiting for another process that downloads into "+cache, func() (bool, error) {
 		held, err = flock.Open(cacheLock(cache))
 		if errors.Is(err, flock.ErrLocked) {
 			return false, nil
@@ -102,7 +100,7 @@ func (s source) fetch(ctx context.Context, release, target string) error {
 	if err := os.Chmod(work, 0o755); err != nil { // another user may be the one who runs what is in it
 		return err
 	}
-	defer s.report.While("downloading")()
+	defer s.report.while("downloading")()
 	jar := filepath.Join(work, "archive.jar")
 	if err := retrieve(ctx, archiveURL(s.repository, release, platform()), jar); err != nil {
 		return err

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"dyno/services/orders/postgres/waiting"
-
 	"github.com/jackc/pgx/v5"
 )
 
@@ -32,7 +30,7 @@ func (s *Server) initialize(ctx context.Context, held *os.File) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, initTimeout)
 	defer cancel()
-	s.report.Line("making a PostgreSQL %s cluster in %s", s.binaries.version, s.cluster.data())
+	s.report.line("making a PostgreSQL %s cluster in %s", s.binaries.version, s.cluster.data())
 	begun := time.Now()
 	cmd := s.maker(ctx, fresh)
 	s.cluster.as(cmd)
@@ -41,7 +39,7 @@ func (s *Server) initialize(ctx context.Context, held *os.File) error {
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, bytes.TrimSpace(said[max(0, len(said)-maxSaid):]))
 	}
-	s.report.Line("made the cluster in %v", waiting.Since(begun))
+	s.report.line("made the cluster in %v", since(begun))
 	return os.Rename(fresh, s.cluster.data())
 }
 

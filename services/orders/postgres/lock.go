@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"dyno/parts/flock"
-	"dyno/services/orders/postgres/waiting"
 )
 
 // own takes the folder for this process.
@@ -38,10 +37,10 @@ const leftover = ownerGone + 30*time.Second
 
 // unused waits until no process of an earlier start is left, and returns the lock that those of
 // this one must inherit.
-func (c cluster) unused(ctx context.Context, report waiting.Reporter) (held *os.File, err error) {
+func (c cluster) unused(ctx context.Context, report reporter) (held *os.File, err error) {
 	ctx, cancel := context.WithTimeout(ctx, leftover)
 	defer cancel()
-	err = report.For(ctx, "waiting for the PostgreSQL of an earlier process to stop", func() (bool, error) {
+	err = report.wait(ctx, "waiting for the PostgreSQL of an earlier process to stop", func() (bool, error) {
 		held, err = flock.Open(c.serverLock())
 		if errors.Is(err, flock.ErrLocked) {
 			return false, nil

@@ -19,7 +19,6 @@ import (
 	"dyno/parts/flock"
 	"dyno/parts/quicktest"
 	"dyno/parts/servicetest"
-	"dyno/services/orders/postgres/unprivileged"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -285,12 +284,12 @@ func TestAsRootAndAsNobody(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can change its user")
 	}
-	id := &syscall.Credential{Uid: unprivileged.ID, Gid: unprivileged.ID}
+	id := &syscall.Credential{Uid: UnprivilegedID, Gid: UnprivilegedID}
 	o := testOptions(t)
 	if err := os.MkdirAll(o.Folder, 0o711); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chown(o.Folder, unprivileged.ID, unprivileged.ID); err != nil {
+	if err := os.Chown(o.Folder, UnprivilegedID, UnprivilegedID); err != nil {
 		t.Fatal(err)
 	}
 	for round := range 2 {
@@ -301,7 +300,7 @@ func TestAsRootAndAsNobody(t *testing.T) {
 		script(t, p.dsn, fmt.Sprintf("create table n%d (i int)", round))
 		p.stop(t)
 		s := mustStart(t, o)
-		if uid := ownerOf(t, s.cluster.data()); uid != unprivileged.ID {
+		if uid := ownerOf(t, s.cluster.data()); uid != UnprivilegedID {
 			t.Errorf("the data is user %d's", uid)
 		}
 		script(t, s.DSN(), fmt.Sprintf("create table r%d (i int)", round))

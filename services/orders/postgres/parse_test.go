@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"dyno/services/orders/postgres/unprivileged"
 )
 
 const postmasterFile = "4711\n/var/lib/orders/pg/data\n1790000000\n15432\n\n127.0.0.1\n  1234567    32768\nready   \n"
@@ -72,7 +70,7 @@ func TestAFolderThatPostgreSQLMayNotEnter(t *testing.T) {
 	if err := os.MkdirAll(closed, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if !unprivileged.MayPass() {
+	if !mayPassFolders() {
 		_, err := Start(t.Context(), o)
 		wants(t, err, "chmod o+x "+closed, "--data", "--dsn", "root")
 		if err := os.Chmod(closed, 0o701); err != nil { // what it says helps

@@ -5,7 +5,7 @@
 // is the owner's program executed once more (see KeeperMain).
 //
 // PostgreSQL refuses to run as root; when root starts it, keeper and cluster belong to an
-// unprivileged user (package unprivileged).
+// unprivileged user.
 //
 // It is not a client (that is pgx), not for a PostgreSQL that other people administer (give its DSN
 // to the program instead), and knows nothing of what is stored. Its errors advise the flags --data,
@@ -27,7 +27,6 @@ import (
 	"time"
 
 	"dyno/parts/freeport"
-	"dyno/services/orders/postgres/waiting"
 )
 
 // startTimeout bounds the wait for PostgreSQL to accept connections: crash recovery replays at most
@@ -54,7 +53,7 @@ type Server struct {
 	cluster  cluster
 	binaries binaries // set at the first start, as is the password
 	address  address
-	report   waiting.Reporter
+	report   reporter
 	failed   chan error // capacity 1: the first unexpected end
 
 	mu  sync.Mutex // over start and stop, and what follows
@@ -82,7 +81,7 @@ func prepare(o Options) (*Server, error) {
 		return nil, err
 	}
 	o.Database, o.Log = cmp.Or(o.Database, "postgres"), cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	s := &Server{options: o, report: waiting.Reporter{To: o.Progress}, failed: make(chan error, 1)}
+	s := &Server{options: o, report: reporter{to: o.Progress}, failed: make(chan error, 1)}
 	var err error
 	if s.address, err = chooseAddress(o.Address); err != nil {
 		return nil, err

@@ -83,7 +83,7 @@ func (s *Server) ready(ctx context.Context, p *process) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	var last error
-	err := s.report.For(ctx, "waiting for PostgreSQL to accept connections; after a crash it recovers first", func() (bool, error) {
+	err := s.report.wait(ctx, "waiting for PostgreSQL to accept connections; after a crash it recovers first", func() (bool, error) {
 		var conn *pgx.Conn
 		if conn, last = pgx.Connect(ctx, s.dsn("postgres")); last == nil {
 			return true, conn.Close(ctx)

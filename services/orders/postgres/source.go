@@ -12,9 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
-
-	"dyno/services/orders/postgres/unprivileged"
-	"dyno/services/orders/postgres/waiting"
 )
 
 // source is where programs come from.
@@ -24,12 +21,12 @@ type source struct {
 	repository string              // to download from
 	installed  func(context.Context) []binaries
 	log        *slog.Logger
-	report     waiting.Reporter
+	report     reporter
 }
 
 // newSource returns the source for programs that user runs (nil: this process's own). It downloads
 // into a cache of the machine or of the user, and where it cannot write those into spare ("": not).
-func newSource(user *syscall.Credential, spare string, log *slog.Logger, report waiting.Reporter) source {
+func newSource(user *syscall.Credential, spare string, log *slog.Logger, report reporter) source {
 	s := source{user: user, repository: mavenCentral, log: log, report: report}
 	if user != nil {
 		s.caches = append(s.caches, "/var/cache/dyno/postgres") // root's own cache is closed to the user that runs them
@@ -52,14 +49,14 @@ type existing struct {
 // FindBinaries returns the folder of the PostgreSQL that is best for new data, and downloads it if
 // that was not done before. Progress gets lines about that; nil: none.
 func FindBinaries(ctx context.Context, progress io.Writer) (folder string, err error) {
-	b, err := newSource(unprivileged.User(), "", slog.New(slog.DiscardHandler), waiting.Reporter{To: progress}).choose(ctx, "", existing{})
+	b, err := newSource(unprivilegedUser(), "", slog.New(slog.DiscardHandler), reporter{to: progress}).choose(ctx, "", existing{})
 	return b.folder, err
 }
 
 // InstalledWith returns the folder of the newest PostgreSQL that a package manager has put on the
 // machine and that has a program that the downloaded ones lack, such as pg_basebackup.
 func InstalledWith(ctx context.Context, program string) (folder string, ok bool) {
-	for _, b := range installed(ctx, unprivileged.User()) {
+	for _, b := range installed(ctx, unprivilegedUser()) {
 		if _, err := exec.LookPath(b.path(program)); err == nil {
 			return b.folder, true
 		}
@@ -126,7 +123,7 @@ func (s source) search(ctx context.Context, d existing) (binaries, error) {
 		return b, errors.Join(d.misfit(found[0]), err)
 	}
 	s.log.Warn("PostgreSQL could not be downloaded; using the one that is installed", "error", err, "folder", found[0].folder, "version", found[0].version)
-	s.report.Line("using PostgreSQL %s in %s instead", found[0].version, found[0].folder)
+	s.report.line("using PostgreSQL %s in %s instead", found[0].version, found[0].folder)
 	return found[0], nil
 }
 

@@ -14,8 +14,6 @@ import (
 
 	"dyno/parts/flock"
 	"dyno/parts/quicktest"
-	"dyno/services/orders/postgres/unprivileged"
-	"dyno/services/orders/postgres/waiting"
 )
 
 // pretend makes a folder with programs that only print a version.
@@ -50,9 +48,9 @@ func testSource(t *testing.T) (s source, folder string, said *strings.Builder) {
 	}
 	said = new(strings.Builder)
 	return source{
-		user: unprivileged.User(), caches: []string{filepath.Join(folder, "cache")}, repository: nowhere,
+		user: unprivilegedUser(), caches: []string{filepath.Join(folder, "cache")}, repository: nowhere,
 		installed: func(context.Context) []binaries { return nil },
-		log:       slog.New(slog.NewTextHandler(said, nil)), report: waiting.Reporter{To: said},
+		log:       slog.New(slog.NewTextHandler(said, nil)), report: reporter{to: said},
 	}, folder, said
 }
 

@@ -7,8 +7,6 @@ import (
 	"os/exec"
 	"time"
 
-	"dyno/services/orders/postgres/waiting"
-
 	"github.com/jackc/pgx/v5"
 )
 
@@ -51,7 +49,7 @@ func (s *Server) synchronize(ctx context.Context) error {
 			}
 		}
 		var state string
-		err := waiting.Reporter{}.For(ctx, "", func() (bool, error) {
+		err := reporter{}.wait(ctx, "", func() (bool, error) {
 			err := conn.QueryRow(ctx, "select coalesce(max(sync_state), 'not connected') from pg_stat_replication where application_name = $1", standbyName).Scan(&state)
 			return state == "sync", err
 		})

@@ -1,4 +1,4 @@
-package unprivileged
+package postgres
 
 import (
 	"os"
@@ -44,7 +44,7 @@ func TestReachable(t *testing.T) {
 				os.Chmod(top, 0o755)
 			}
 		}
-		if err := Reachable(dir, c.user); (err == nil) != c.mayEnter {
+		if err := reachable(dir, c.user); (err == nil) != c.mayEnter {
 			t.Errorf("mode %o, user %d: %v", c.mode, c.user.Uid, err)
 		}
 	}

@@ -1,9 +1,4 @@
-// Package unprivileged chooses the user as which PostgreSQL runs when root starts it, as it refuses
-// to run as root, and says which folders that user may enter.
-//
-// It starts no process and no goroutine. On Linux it can have a process enter folders that are
-// closed to its user.
-package unprivileged
+package postgres
 
 import (
 	"errors"
@@ -14,22 +9,22 @@ import (
 	"syscall"
 )
 
-// ID is the uid and gid of the unprivileged user. It needs no entry in /etc/passwd.
-const ID = 65534
+// UnprivilegedID is the uid and gid of the unprivileged user. It needs no entry in /etc/passwd.
+const UnprivilegedID = 65534
 
-// User returns the unprivileged user when this process is root's, and otherwise nil, which stands
-// for this process's own.
-func User() *syscall.Credential {
+// unprivilegedUser returns the unprivileged user when this process is root's, and otherwise nil,
+// which stands for this process's own.
+func unprivilegedUser() *syscall.Credential {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	return &syscall.Credential{Uid: ID, Gid: ID}
+	return &syscall.Credential{Uid: UnprivilegedID, Gid: UnprivilegedID}
 }
 
-// Owner returns the user for a data folder: when this process is root's, the owner of existing data
-// unless that is root.
-func Owner(data string) (*syscall.Credential, error) {
-	user := User()
+// userFor returns the user for a data folder: when this process is root's, the owner of existing
+// data unless that is root.
+func userFor(data string) (*syscall.Credential, error) {
+	user := unprivilegedUser()
 	if user == nil {
 		return nil, nil
 	}
@@ -46,10 +41,10 @@ func Owner(data string) (*syscall.Credential, error) {
 	return user, nil
 }
 
-// Reachable returns an error that names the first folder on the way to path, path included, that
+// reachable returns an error that names the first folder on the way to path, path included, that
 // the user may not enter. It goes by mode bits; an access-control list is not looked at. A nil user
 // may enter every folder.
-func Reachable(path string, user *syscall.Credential) error {
+func reachable(path string, user *syscall.Credential) error {
 	if user == nil {
 		return nil
 	}

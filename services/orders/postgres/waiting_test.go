@@ -1,4 +1,4 @@
-package waiting
+package postgres
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func TestFor(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), c.limit)
 			defer cancel()
 			begun := time.Now()
-			err := Reporter{To: &said}.For(ctx, "waiting", func() (bool, error) {
+			err := reporter{to: &said}.wait(ctx, "waiting", func() (bool, error) {
 				if time.Since(begun) < c.takes {
 					return false, nil
 				}
@@ -42,7 +42,7 @@ func TestFor(t *testing.T) {
 func TestWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said strings.Builder
-		stop := Reporter{To: &said}.While("downloading")
+		stop := reporter{to: &said}.while("downloading")
 		time.Sleep(12 * time.Second)
 		stop()
 		if want := "postgres: downloading, for 5s so far\npostgres: downloading, for 10s so far\n"; said.String() != want {
