@@ -29,11 +29,11 @@ import (
 	"dyno/parts/httploop"
 	"dyno/parts/lameduck"
 	"dyno/services/orders/auth"
+	"dyno/services/orders/database"
 	"dyno/services/orders/gateway"
 	"dyno/services/orders/message"
 	"dyno/services/orders/postgres"
 	"dyno/services/orders/release"
-	"dyno/services/orders/store/dsn"
 	"dyno/services/orders/web"
 
 	"github.com/spf13/pflag"
@@ -149,7 +149,7 @@ func (f *flags) check() error {
 
 // usage marks an error that other flags avoid: of a DSN, or of the file of keys.
 func usage(err error) error {
-	if errors.Is(err, dsn.ErrOptions) || errors.Is(err, auth.ErrKeys) {
+	if errors.Is(err, database.ErrOptions) || errors.Is(err, auth.ErrKeys) {
 		return daemon.Usage(err)
 	}
 	return err

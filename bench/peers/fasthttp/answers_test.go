@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
+	"dyno/services/orders/database"
 	"dyno/services/orders/pgtest"
-	"dyno/services/orders/store/schema"
 
 	"github.com/valyala/fasthttp"
 )
@@ -16,10 +16,10 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // one.
 func TestAnswers(t *testing.T) {
 	dsn := pgtest.Database(t)
-	if err := schema.Migrate(t.Context(), dsn, 0, 1); err != nil {
+	if err := database.Migrate(t.Context(), dsn, 0, 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := schema.Seed(t.Context(), dsn, 20, 2, nil); err != nil {
+	if err := database.Seed(t.Context(), dsn, 20, 2, nil); err != nil {
 		t.Fatal(err)
 	}
 	pool, err := config{dsn: dsn, connections: 2}.open(t.Context())

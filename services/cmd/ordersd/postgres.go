@@ -15,8 +15,8 @@ import (
 	"dyno/parts/redact"
 	"dyno/services/orders"
 	"dyno/services/orders/companion"
+	"dyno/services/orders/database"
 	"dyno/services/orders/postgres"
-	"dyno/services/orders/store/schema"
 )
 
 // postgresCommand runs the database alone.
@@ -48,7 +48,7 @@ ready. On --debug, which is loopback only:
 			c := companion.Companion{Options: o, Service: "ordersd postgres"}
 			if rows > 0 {
 				c.Prepare = func(ctx context.Context, dsn string) error {
-					if err := schema.Prepare(ctx, dsn, rows, accounts); err != nil {
+					if err := database.Prepare(ctx, dsn, rows, accounts); err != nil {
 						return fmt.Errorf("--rows: %w", err)
 					}
 					return nil

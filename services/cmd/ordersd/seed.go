@@ -11,8 +11,8 @@ import (
 	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/services/orders"
+	"dyno/services/orders/database"
 	"dyno/services/orders/postgres"
-	"dyno/services/orders/store/schema"
 
 	"github.com/spf13/cobra"
 )
@@ -77,12 +77,12 @@ func (s seeding) run(ctx context.Context, out, progress io.Writer) (err error) {
 	}
 	start := time.Now()
 	added := 0
-	if err := schema.MigrateShards(ctx, s.dsns); err != nil {
+	if err := database.MigrateShards(ctx, s.dsns); err != nil {
 		return err
 	}
 	for i, dsn := range s.dsns {
 		rows := s.rows/len(s.dsns) + min(1, max(0, s.rows%len(s.dsns)-i))
-		err := schema.Seed(ctx, dsn, rows, s.accounts, func(done int) {
+		err := database.Seed(ctx, dsn, rows, s.accounts, func(done int) {
 			fmt.Fprintf(progress, "\r%d of %d orders", added+done, s.rows)
 		})
 		if err != nil {

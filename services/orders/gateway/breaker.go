@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dyno/services/orders/database"
 	"dyno/services/orders/order"
-	"dyno/services/orders/store/schema"
 
 	"github.com/sony/gobreaker/v2"
 )
@@ -18,7 +18,7 @@ import (
 // instead of each after its time-out. Each class of requests has its own circuit for each shard: a
 // failure of one class does not imply that the others fail.
 type breaker struct {
-	store    database
+	store    orderStore
 	shards   int
 	circuits [classes][]*circuit
 }
@@ -29,8 +29,8 @@ type circuit struct {
 	refused atomic.Bool // by what the database said last: it is there, and lets the gateway in for nothing
 }
 
-// database is a store.Store.
-type database interface {
+// orderStore is a store.Store.
+type orderStore interface {
 	Order(ctx context.Context, uid int64) (order.Order, error)
 	OrderAtLeast(ctx context.Context, uid, version int64) (order.Order, error)
 	Orders(ctx context.Context, f order.Filter) (order.Page, error)
@@ -50,7 +50,7 @@ const (
 // errOpen says that the database was not even asked.
 var errOpen = errors.New("the breaker is open")
 
-func newBreaker(s database, shards int, log *slog.Logger) *breaker {
+func newBreaker(s orderStore, shards int, log *slog.Logger) *breaker {
 	b := &breaker{store: s, shards: shards}
 	for class := range classes {
 		for shard := range shards {
@@ -112,11 +112,11 @@ func (c *circuit) noted(err error) error {
 }
 
 func (b *breaker) ofUID(uid int64) *circuit {
-	return b.circuits[classRead][schema.UIDShard(uid, b.shards)]
+	return b.circuits[classRead][database.UIDShard(uid, b.shards)]
 }
 
 func (b *breaker) ofAccount(class int, account string) *circuit {
-	return b.circuits[class][schema.AccountShard(account, b.shards)]
+	return b.circuits[class][database.AccountShard(account, b.shards)]
 }
 
 // Order reads an order.

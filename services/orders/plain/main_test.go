@@ -11,11 +11,11 @@ import (
 
 	"dyno/parts/guard"
 	"dyno/parts/lameduck"
+	"dyno/services/orders/database"
 	"dyno/services/orders/ordertest"
 	"dyno/services/orders/ordertest/core"
 	"dyno/services/orders/ordertest/full"
 	"dyno/services/orders/pgtest"
-	"dyno/services/orders/store/schema"
 )
 
 func TestMain(m *testing.M) {
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 }
 
 func start(t testing.TB, e ordertest.Env) ordertest.Program {
-	if err := schema.Migrate(t.Context(), e.DSN, 0, 1); err != nil {
+	if err := database.Migrate(t.Context(), e.DSN, 0, 1); err != nil {
 		t.Fatal(err)
 	}
 	c := defaults

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"dyno/services/orders/store/schema"
+	"dyno/services/orders/database"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -96,7 +96,7 @@ const faultyConnections = 8
 // newFaulty starts a faulty gateway on a database, and creates its schema. It ends with the test.
 func newFaulty(t *testing.T, dsn, fault string) (url string) {
 	t.Helper()
-	if err := schema.Migrate(t.Context(), dsn, 0, 1); err != nil {
+	if err := database.Migrate(t.Context(), dsn, 0, 1); err != nil {
 		t.Fatal(err)
 	}
 	c, err := pgxpool.ParseConfig(dsn)

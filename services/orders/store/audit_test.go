@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"dyno/services/orders/database"
 	"dyno/services/orders/order"
-	"dyno/services/orders/store/schema"
 )
 
 const partitions = "SELECT coalesce(string_agg(c.relname, ' ' ORDER BY c.relname), '') FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'audit'::regclass"
@@ -50,7 +50,7 @@ func TestAuditPartitions(t *testing.T) {
 	}
 	exec(t, conn, "INSERT INTO audit (at, account, uid, kind, client_order_id, message) VALUES (now() - interval '80 years', 'A1', 1, 1, 'c', '')")
 	s.options.AuditRetention = 0
-	if err := schema.KeepAudit(t.Context(), s.options.DSNs[0], s.options.AuditRetention, s.options.Log); err != nil {
+	if err := database.KeepAudit(t.Context(), s.options.DSNs[0], s.options.AuditRetention, s.options.Log); err != nil {
 		t.Fatal(err)
 	}
 	ancient := month(now, -80*12) // whose record came into the default partition
@@ -61,7 +61,7 @@ func TestAuditPartitions(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			if err := schema.KeepAudit(t.Context(), s.options.DSNs[0], s.options.AuditRetention, s.options.Log); err != nil {
+			if err := database.KeepAudit(t.Context(), s.options.DSNs[0], s.options.AuditRetention, s.options.Log); err != nil {
 				t.Error(err)
 			}
 		})
@@ -87,7 +87,7 @@ func TestAuditLate(t *testing.T) {
 	const records = "SELECT string_agg(a::text, ' ' ORDER BY id) FROM audit a"
 	before := get[string](t, conn, records)
 	exec(t, conn, "DROP TABLE "+month(now, 2))
-	if err := schema.Migrate(t.Context(), s.options.DSNs[0], 0, 1); err != nil {
+	if err := database.Migrate(t.Context(), s.options.DSNs[0], 0, 1); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := get[string](t, conn, partitions), month(now, 0)+" "+month(now, 1)+" "+month(now, 2)+" audit_default"; got != want {
@@ -126,14 +126,14 @@ func TestAuditIsRead(t *testing.T) {
 	}
 	defer started.Close()
 	submit(t, started, "A1", buy(1))
-	if err := schema.KeepAudit(t.Context(), started.options.DSNs[0], started.options.AuditRetention, started.options.Log); !errors.Is(err, order.ErrUnavailable) { // which is logged
+	if err := database.KeepAudit(t.Context(), started.options.DSNs[0], started.options.AuditRetention, started.options.Log); !errors.Is(err, order.ErrUnavailable) { // which is logged
 		t.Error(err)
 	}
 	if has := strings.Contains(get[string](t, conn, partitions), last); has {
 		t.Error("the partition was made in spite of the reader's lock")
 	}
 	exec(t, reader, "ROLLBACK")
-	if err := schema.KeepAudit(t.Context(), started.options.DSNs[0], started.options.AuditRetention, started.options.Log); err != nil {
+	if err := database.KeepAudit(t.Context(), started.options.DSNs[0], started.options.AuditRetention, started.options.Log); err != nil {
 		t.Error(err)
 	}
 	if has := strings.Contains(get[string](t, conn, partitions), last); !has {

@@ -6,19 +6,19 @@ import (
 	"testing"
 
 	"dyno/services/orders/batcher"
+	"dyno/services/orders/database"
 	"dyno/services/orders/order"
 	"dyno/services/orders/pgtest"
-	"dyno/services/orders/store/schema"
 )
 
 const benchRows = 100_000
 
 func seededDatabase(b testing.TB, rows int) string {
 	dsn := pgtest.Database(b)
-	if err := schema.Migrate(b.Context(), dsn, 0, 1); err != nil {
+	if err := database.Migrate(b.Context(), dsn, 0, 1); err != nil {
 		b.Fatal(err)
 	}
-	if err := schema.Seed(b.Context(), dsn, rows, 1000, nil); err != nil {
+	if err := database.Seed(b.Context(), dsn, rows, 1000, nil); err != nil {
 		b.Fatal(err)
 	}
 	return dsn

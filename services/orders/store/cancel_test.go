@@ -9,10 +9,10 @@ import (
 
 	"dyno/parts/quicktest"
 	"dyno/services/orders/batcher"
+	"dyno/services/orders/database"
 	"dyno/services/orders/order"
 	"dyno/services/orders/pgtest"
 	"dyno/services/orders/store/driver"
-	"dyno/services/orders/store/dsn"
 )
 
 // A read that is given up ends in the server, and its connection serves the next. One at a time: a
@@ -110,7 +110,7 @@ func TestHangs(t *testing.T) {
 	quicktest.Skip(t, "waits for time-outs")
 	every(t, func(t *testing.T, o Options) {
 		direct := migrated.Database(t)
-		config, err := dsn.Parse(direct, dsn.Primary)
+		config, err := database.ParseDSN(direct, database.Primary)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,7 +53,7 @@ func TestFetchAgain(t *testing.T) {
 		"a key's":           {[]error{odd}, 1, true, false},
 	} {
 		f := &faulty{errs: c.errs}
-		d := &database{driver: f, where: "db.example:5432/orders"}
+		d := &backend{driver: f, where: "db.example:5432/orders"}
 		answers := make([]batcher.Answer[order.Order], 3)
 		err := d.fetch(t.Context(), []int64{1, 2, 3}, answers)
 		if f.fetches != c.fetches || (err != nil) != c.failed {

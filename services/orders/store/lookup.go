@@ -21,9 +21,9 @@ type lookup interface {
 }
 
 // single sends a query per call.
-type single struct{ d *database }
+type single struct{ d *backend }
 
-func newSingle(d *database, _ Options) lookup { return single{d} }
+func newSingle(d *backend, _ Options) lookup { return single{d} }
 
 func (l single) order(ctx context.Context, uid int64) (order.Order, error) {
 	return l.d.order(ctx, uid)
@@ -40,11 +40,11 @@ func (single) close() {}
 // batched makes one query of the calls that wait at the moment.
 type batched struct {
 	b       *batcher.Batcher[int64, order.Order]
-	d       *database
+	d       *backend
 	fetches *underway
 }
 
-func newBatched(d *database, o Options) lookup {
+func newBatched(d *backend, o Options) lookup {
 	l := batched{d: d, fetches: &underway{}}
 	l.b = batcher.New(batcher.Config[int64, order.Order]{
 		Fetch:      l.fetch,

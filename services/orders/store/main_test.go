@@ -15,10 +15,10 @@ import (
 	"dyno/parts/assembly"
 	"dyno/parts/quicktest"
 	"dyno/parts/servicetest"
+	"dyno/services/orders/database"
 	"dyno/services/orders/order"
 	"dyno/services/orders/pgtest"
 	"dyno/services/orders/store/driver"
-	"dyno/services/orders/store/schema"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 
 // migrated has the tables: those who test how they are made begin with an empty database.
 var migrated = pgtest.NewTemplate(func(t testing.TB, dsn string) {
-	if err := schema.Migrate(t.Context(), dsn, 0, 1); err != nil {
+	if err := database.Migrate(t.Context(), dsn, 0, 1); err != nil {
 		t.Fatal(err)
 	}
 })

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"dyno/services/orders/database"
 	"dyno/services/orders/order"
 	"dyno/services/orders/pgtest"
-	"dyno/services/orders/store/dsn"
-	"dyno/services/orders/store/schema"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -18,7 +17,7 @@ import (
 // date.
 func TestFewRights(t *testing.T) {
 	dsn := pgtest.Database(t)
-	if err := schema.Migrate(t.Context(), dsn, 0, 1); err != nil {
+	if err := database.Migrate(t.Context(), dsn, 0, 1); err != nil {
 		t.Fatal(err)
 	}
 	config, err := pgx.ParseConfig(dsn)
@@ -56,8 +55,8 @@ func TestShards(t *testing.T) {
 		for n := range 30 {
 			account := order.SeedAccount(int64(n)+1, 10)
 			made := submit(t, s, account, buy(n))
-			shard := schema.UIDShard(made.UID, shards)
-			if shard != schema.AccountShard(account, shards) {
+			shard := database.UIDShard(made.UID, shards)
+			if shard != database.AccountShard(account, shards) {
 				t.Errorf("order %d of %s is in shard %d", made.UID, account, shard)
 			}
 			if want := int64(1 + shard + shards*used[shard]); made.UID != want {
@@ -76,7 +75,7 @@ func TestShards(t *testing.T) {
 			t.Errorf("used %v", used)
 		}
 		for i, dsn := range o.DSNs { // a shard is seeded with its own accounts only
-			if err := schema.Seed(t.Context(), dsn, 20, 40, nil); err != nil {
+			if err := database.Seed(t.Context(), dsn, 20, 40, nil); err != nil {
 				t.Fatal(err)
 			}
 			if n := get[int](t, connect(t, dsn), "SELECT count(*) FROM orders"); n != 20+used[i] {
@@ -90,13 +89,13 @@ func TestShards(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	database := pgtest.Database(t)
+	dsn := pgtest.Database(t)
 	for want, o := range map[string]Options{
 		"needs the DSN": {},
-		`unknown driver "odbc"; there are pgxpool, sql`:  {DSNs: []string{database}, Driver: "odbc"},
-		`unknown lookup "none"; there are batch, single`: {DSNs: []string{database}, Lookup: "none"},
-		"single DSN":         {DSNs: []string{database, database}, Replica: database},
-		"DSNs 1 and 2 both":  {DSNs: []string{database, database}},
+		`unknown driver "odbc"; there are pgxpool, sql`:  {DSNs: []string{dsn}, Driver: "odbc"},
+		`unknown lookup "none"; there are batch, single`: {DSNs: []string{dsn}, Lookup: "none"},
+		"single DSN":         {DSNs: []string{dsn, dsn}, Replica: dsn},
+		"DSNs 1 and 2 both":  {DSNs: []string{dsn, dsn}},
 		"cannot be read":     {DSNs: []string{"postgres://a:secret@host:port/db"}},
 		"the DSN is empty":   {DSNs: []string{" "}},
 		"check that it runs": {DSNs: []string{"postgres://a:secret@127.0.0.1:1/db"}},
@@ -105,7 +104,7 @@ func TestOpenRefuses(t *testing.T) {
 		if err == nil {
 			s.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") || errors.Is(err, dsn.ErrOptions) == errors.Is(err, order.ErrUnavailable) {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") || errors.Is(err, database.ErrOptions) == errors.Is(err, order.ErrUnavailable) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -124,14 +123,14 @@ func TestShardsInWrongOrder(t *testing.T) {
 		if err == nil {
 			s.Close()
 		}
-		if !errors.Is(err, dsn.ErrOptions) {
+		if !errors.Is(err, database.ErrOptions) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if there := get[bool](t, connect(t, second), "SELECT to_regclass('meta') IS NOT NULL"); there {
 			t.Errorf("%s: the new one was touched", name)
 		}
 	}
-	if err := schema.Migrate(t.Context(), second, 0, 2); err != nil {
+	if err := database.Migrate(t.Context(), second, 0, 2); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Open(t.Context(), completed(Options{DSNs: []string{pgtest.Database(t), second}}))
@@ -149,7 +148,7 @@ func TestShardsInWrongOrder(t *testing.T) {
 // accountIn finds an account of a shard.
 func accountIn(shard, shards int) string {
 	for i := int64(1); ; i++ {
-		if account := order.SeedAccount(i, 1000); schema.AccountShard(account, shards) == shard {
+		if account := order.SeedAccount(i, 1000); database.AccountShard(account, shards) == shard {
 			return account
 		}
 	}

@@ -4,17 +4,17 @@ import (
 	"context"
 	"fmt"
 
+	"dyno/services/orders/database"
 	"dyno/services/orders/store/driver"
-	"dyno/services/orders/store/dsn"
 )
 
 // pooled looks whether a pooler stands before a database, and says what that means. A replica that
 // does not answer is asked as one behind a pooler, which is right in any case.
-func (d *database) pooled(ctx context.Context, s driver.Settings, r dsn.Role, o Options) (bool, error) {
+func (d *backend) pooled(ctx context.Context, s driver.Settings, r database.Role, o Options) (bool, error) {
 	way, err := driver.Probe(ctx, s)
 	if err != nil {
-		err = dsn.Explain(ctx, d.where, "looking whether a pooler is before it", err)
-		if r != dsn.Replica {
+		err = database.Explain(ctx, d.where, "looking whether a pooler is before it", err)
+		if r != database.Replica {
 			return false, err
 		}
 		o.Log.Warn("the replica does not answer; reads go to the primary until it does", "error", err)

@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"dyno/services/orders/database"
 	"dyno/services/orders/order"
-	"dyno/services/orders/store/dsn"
-	"dyno/services/orders/store/schema"
 
 	"pgregory.net/rapid"
 )
@@ -51,7 +50,7 @@ func TestOrdersAtOnce(t *testing.T) {
 	every(t, func(t *testing.T, o Options) {
 		o.MaxBatch = 16
 		s, _ := open(t, o)
-		if err := schema.Seed(t.Context(), s.options.DSNs[0], 500, 7, nil); err != nil {
+		if err := database.Seed(t.Context(), s.options.DSNs[0], 500, 7, nil); err != nil {
 			t.Fatal(err)
 		}
 		var all sync.WaitGroup
@@ -80,7 +79,7 @@ func TestOrdersAtOnce(t *testing.T) {
 func TestPages(t *testing.T) {
 	every(t, func(t *testing.T, o Options) {
 		s, conn := open(t, o)
-		if err := schema.Seed(t.Context(), s.options.DSNs[0], 300, 4, nil); err != nil {
+		if err := database.Seed(t.Context(), s.options.DSNs[0], 300, 4, nil); err != nil {
 			t.Fatal(err)
 		}
 		rows, err := conn.Query(t.Context(), "SELECT uid FROM orders ORDER BY uid DESC")
@@ -174,7 +173,7 @@ func TestUnasked(t *testing.T) {
 			exec(t, conn, `CREATE FUNCTION odd.yes(bigint, bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT true'`)
 			exec(t, conn, `CREATE OPERATOR odd.= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = odd.yes)`)
 			exec(t, conn, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = odd, pg_catalog, public', current_database()); END $$`)
-			d, err := newDatabase(t.Context(), s.options.DSNs[0], dsn.Primary, s.options)
+			d, err := newBackend(t.Context(), s.options.DSNs[0], database.Primary, s.options)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,18 +9,17 @@ import (
 	"time"
 
 	"dyno/parts/quicktest"
+	"dyno/services/orders/database"
 	"dyno/services/orders/order"
 	"dyno/services/orders/pgtest"
 	"dyno/services/orders/postgres"
-	"dyno/services/orders/store/dsn"
-	"dyno/services/orders/store/schema"
 )
 
 // twin is a database that was seeded as dsn's was, as a replica would be.
 func twin(t *testing.T) string {
 	t.Helper()
 	dsn := migrated.Database(t)
-	if err := schema.Seed(t.Context(), dsn, 10, 2, nil); err != nil {
+	if err := database.Seed(t.Context(), dsn, 10, 2, nil); err != nil {
 		t.Fatal(err)
 	}
 	return dsn
@@ -161,7 +160,7 @@ func TestFailover(t *testing.T) {
 func TestFirstHostHangs(t *testing.T) {
 	quicktest.Skip(t, "starts further servers, or waits for time-outs")
 	direct := migrated.Database(t)
-	config, err := dsn.Parse(direct, dsn.Primary)
+	config, err := database.ParseDSN(direct, database.Primary)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +170,7 @@ func TestFirstHostHangs(t *testing.T) {
 	for _, name := range Drivers() {
 		t.Run(name, func(t *testing.T) {
 			o := completed(Options{Driver: name, Lookup: "single", Timeout: 3 * time.Second})
-			d, err := newDatabase(t.Context(), both, dsn.Primary, o)
+			d, err := newBackend(t.Context(), both, database.Primary, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,7 +189,7 @@ func size(m *sync.Map) (n int) {
 
 // both is the DSN of two servers with the same cluster.
 func both(first, second *postgres.Server) string {
-	config, err := dsn.Parse(first.DSN(), dsn.Primary)
+	config, err := database.ParseDSN(first.DSN(), database.Primary)
 	if err != nil {
 		panic(err) // it is a Server's
 	}

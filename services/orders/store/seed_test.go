@@ -3,15 +3,15 @@ package store
 import (
 	"testing"
 
+	"dyno/services/orders/database"
 	"dyno/services/orders/order"
-	"dyno/services/orders/store/schema"
 )
 
 func TestSeed(t *testing.T) {
 	s, conn := open(t, Options{})
 	const rows, accounts = 20_000, 300
 	var steps []int
-	if err := schema.Seed(t.Context(), s.options.DSNs[0], rows, accounts, func(done int) { steps = append(steps, done) }); err != nil {
+	if err := database.Seed(t.Context(), s.options.DSNs[0], rows, accounts, func(done int) { steps = append(steps, done) }); err != nil {
 		t.Fatal(err)
 	}
 	if len(steps) != 2 || steps[1] != rows {
@@ -48,14 +48,14 @@ func TestSeed(t *testing.T) {
 	}
 
 	// More go on after it, also when others came between. They are the same in any database.
-	if err := schema.Seed(t.Context(), s.options.DSNs[0], 100, accounts, nil); err != nil {
+	if err := database.Seed(t.Context(), s.options.DSNs[0], 100, accounts, nil); err != nil {
 		t.Fatal(err)
 	}
 	if last := get[string](t, conn, "SELECT client_order_id FROM orders ORDER BY uid DESC LIMIT 1"); last != "seed-20100" {
 		t.Errorf("the last is %s", last)
 	}
 	other, _ := open(t, Options{})
-	if err := schema.Seed(t.Context(), other.options.DSNs[0], 1, accounts, nil); err != nil {
+	if err := database.Seed(t.Context(), other.options.DSNs[0], 1, accounts, nil); err != nil {
 		t.Fatal(err)
 	}
 	if same, err := other.Order(t.Context(), 1); err != nil || same != first {

@@ -33,7 +33,7 @@ func (s *Store) Stats() Stats {
 	return all
 }
 
-func (d *database) addTo(all *Stats) {
+func (d *backend) addTo(all *Stats) {
 	all.Statements += d.tally.Dated.Load() + d.tally.Undated.Load()
 	all.Prepares += d.tally.Prepares.Load()
 	all.Deadlines += d.tally.Dated.Load()

@@ -1,5 +1,5 @@
 // Package store keeps orders in PostgreSQL: one order by its uid, an account's orders page by page,
-// submissions with their audit record in one transaction. It brings the schema (package schema).
+// submissions with their audit record in one transaction. It brings the schema (package database).
 //
 // Two seams decide how it talks to the database: the driver (package driver) and the lookup of one
 // order ("single" is a query per call, "batch" makes one query of all calls that wait at the
@@ -9,9 +9,9 @@
 // connection broken is sent again, once, and so is a submission, which is idempotent. After a
 // restart of the database all operations recover automatically.
 //
-// Several DSNs are shards: an account's orders are in one (schema.AccountShard), and uids say which
-// (schema.UIDShard), so that no request needs two. There are no commits across shards, and the
-// layout of a database cannot be changed.
+// Several DSNs are shards: an account's orders are in one (database.AccountShard), and uids say
+// which (database.UIDShard), so that no request needs two. There are no commits across shards, and
+// the layout of a database cannot be changed.
 //
 // It is not a cache, checks no rights, and does not start a database. A Store owns its connections,
 // the goroutines of its batchers, one that keeps the audit's partitions, and one that watches how
@@ -30,10 +30,9 @@ import (
 	"time"
 
 	"dyno/parts/refusal"
+	"dyno/services/orders/database"
 	"dyno/services/orders/order"
 	"dyno/services/orders/store/driver"
-	"dyno/services/orders/store/dsn"
-	"dyno/services/orders/store/schema"
 )
 
 // Options say where the orders are and how to get at them.
@@ -58,7 +57,8 @@ type Options struct {
 	// Timeout is of a statement, when the caller sets none; also the server's statement_timeout.
 	Timeout time.Duration `set:"timeout" default:"2s" min:"10ms" max:"1m" doc:"time limit of a request, which its statement has too"`
 
-	// AuditRetention is the age at which audit partitions are dropped. Default partition: audit_ahead.
+	// AuditRetention is the age at which audit partitions are dropped. Default partition:
+	// audit_ahead.
 	AuditRetention time.Duration `set:"audit_retention" default:"0s" min:"0s" max:"876000h" doc:"time that audit records are kept, in whole months; 0: for ever"`
 
 	Log *slog.Logger // of what happens in the background
@@ -76,8 +76,8 @@ func (o Options) batches() int {
 // Store is the orders of all shards.
 type Store struct {
 	options Options
-	shards  []*database
-	replica *database
+	shards  []*backend
+	replica *backend
 	thrift  *thrift
 
 	replicaRests atomic.Int64 // until then (Unix nanoseconds) the replica is not asked, because it failed
@@ -87,29 +87,29 @@ type Store struct {
 }
 
 // Open connects, migrates, and checks that each database is the shard that it is taken for. The
-// error is order.ErrUnavailable when a database cannot be reached, dsn.ErrOptions when the options
-// are wrong.
+// error is order.ErrUnavailable when a database cannot be reached, database.ErrOptions when the
+// options are wrong.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if _, err := refusal.Pick("driver", driver.Named, o.Driver); err != nil {
-		return nil, fmt.Errorf("%w: %w", dsn.ErrOptions, err)
+		return nil, fmt.Errorf("%w: %w", database.ErrOptions, err)
 	}
 	if _, err := refusal.Pick("lookup", lookups, o.Lookup); err != nil {
-		return nil, fmt.Errorf("%w: %w", dsn.ErrOptions, err)
+		return nil, fmt.Errorf("%w: %w", database.ErrOptions, err)
 	}
 	switch {
 	case len(o.DSNs) == 0:
-		return nil, fmt.Errorf("%w: the store needs the DSN of a database, such as postgres://user@host:5432/orders", dsn.ErrOptions)
+		return nil, fmt.Errorf("%w: the store needs the DSN of a database, such as postgres://user@host:5432/orders", database.ErrOptions)
 	case len(o.Owners) > 0 && len(o.Owners) != len(o.DSNs):
-		return nil, fmt.Errorf("%w: %d databases have %d DSNs of owners: give each one, in the same order, or none", dsn.ErrOptions, len(o.DSNs), len(o.Owners))
+		return nil, fmt.Errorf("%w: %d databases have %d DSNs of owners: give each one, in the same order, or none", database.ErrOptions, len(o.DSNs), len(o.Owners))
 	case o.Replica != "" && len(o.DSNs) > 1:
-		return nil, fmt.Errorf("%w: a replica can only stand beside a single DSN, not beside several shards", dsn.ErrOptions)
+		return nil, fmt.Errorf("%w: a replica can only stand beside a single DSN, not beside several shards", database.ErrOptions)
 	}
 	if err := o.prepare(ctx); err != nil {
 		return nil, err
 	}
 	s := &Store{options: o}
 	for _, text := range o.DSNs {
-		d, err := newDatabase(ctx, text, dsn.Primary, o)
+		d, err := newBackend(ctx, text, database.Primary, o)
 		if err != nil {
 			s.Close()
 			return nil, err
@@ -117,7 +117,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		s.shards = append(s.shards, d)
 	}
 	if o.Replica != "" {
-		d, err := newDatabase(ctx, o.Replica, dsn.Replica, o)
+		d, err := newBackend(ctx, o.Replica, database.Replica, o)
 		if err != nil {
 			s.Close()
 			return nil, fmt.Errorf("the replica: %w", err)
@@ -138,7 +138,7 @@ func (s *Store) Order(ctx context.Context, uid int64) (order.Order, error) {
 	if uid < 1 {
 		return order.Order{}, order.ErrNotFound
 	}
-	return s.shards[schema.UIDShard(uid, len(s.shards))].lookup.order(ctx, uid)
+	return s.shards[database.UIDShard(uid, len(s.shards))].lookup.order(ctx, uid)
 }
 
 // Begin is Order without the wait: w gets the answer, whose error is one of Order's. With an error
@@ -147,12 +147,12 @@ func (s *Store) Begin(uid int64, w Waiter) error {
 	if uid < 1 {
 		return order.ErrNotFound
 	}
-	return s.shards[schema.UIDShard(uid, len(s.shards))].lookup.begin(uid, w)
+	return s.shards[database.UIDShard(uid, len(s.shards))].lookup.begin(uid, w)
 }
 
 // Late is the error of a call of Begin that was given up after its time.
 func (s *Store) Late(uid int64) error {
-	return s.shards[schema.UIDShard(uid, len(s.shards))].lookup.late(uid)
+	return s.shards[database.UIDShard(uid, len(s.shards))].lookup.late(uid)
 }
 
 // OrderAtLeast reads an order from the replica if there is one that has this version of it already,
@@ -178,7 +178,7 @@ func (s *Store) OrderAtLeast(ctx context.Context, uid, version int64) (order.Ord
 // Orders reads a page of an account's orders. An account without orders has one empty page.
 func (s *Store) Orders(ctx context.Context, f order.Filter) (order.Page, error) {
 	f.Limit = max(1, min(f.Limit, maxPage))
-	d := s.shards[schema.AccountShard(f.Account, len(s.shards))]
+	d := s.shards[database.AccountShard(f.Account, len(s.shards))]
 	rows, err := d.orders(ctx, f) // one more than asked for, to know whether there are more
 	if err != nil {
 		return order.Page{}, err
@@ -198,7 +198,7 @@ const maxPage = 1000
 // order id for another order, or order.ErrUnavailable: then nothing is known of it and it can be
 // sent again.
 func (s *Store) Submit(ctx context.Context, account string, m *order.Submission) (order.Receipt, error) {
-	return s.shards[schema.AccountShard(account, len(s.shards))].submit(ctx, account, m)
+	return s.shards[database.AccountShard(account, len(s.shards))].submit(ctx, account, m)
 }
 
 // Ping reports whether every shard's primary answers. A replica does not matter: nothing needs it.

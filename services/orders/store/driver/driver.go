@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"dyno/services/orders/batcher"
+	"dyno/services/orders/database"
 	"dyno/services/orders/order"
-	"dyno/services/orders/store/dsn"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -79,7 +79,7 @@ func (s Settings) connection(class string) *pgx.ConnConfig {
 		config.RuntimeParams["statement_timeout"] = s.milliseconds()
 	}
 	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = s.Timeout / time.Duration(len(dsn.Places(config))+1)
+		config.ConnectTimeout = s.Timeout / time.Duration(len(database.Places(config))+1)
 	}
 	if class != Writes && !s.Pooled {
 		config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"dyno/services/orders/database"
 	"dyno/services/orders/pgtest"
-	"dyno/services/orders/store/schema"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -17,12 +17,12 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // does one that is made later.
 func TestPlans(t *testing.T) {
 	dsn := pgtest.Database(t)
-	if err := schema.Migrate(t.Context(), dsn, 0, 1); err != nil {
+	if err := database.Migrate(t.Context(), dsn, 0, 1); err != nil {
 		t.Fatal(err)
 	}
 	for _, rows := range []int{0, 20_000} {
 		if rows > 0 {
-			if err := schema.Seed(t.Context(), dsn, rows, 10, nil); err != nil {
+			if err := database.Seed(t.Context(), dsn, rows, 10, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

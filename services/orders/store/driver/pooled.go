@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"dyno/services/orders/store/dsn"
+	"dyno/services/orders/database"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -31,13 +31,13 @@ type Way struct {
 func Probe(ctx context.Context, s Settings) (w Way, err error) {
 	s.Pooled = false
 	config := s.connection(Reads)
-	attempts := time.Duration(len(dsn.Places(config)) + 1) // and one for the question itself
+	attempts := time.Duration(len(database.Places(config)) + 1) // and one for the question itself
 	config.ConnectTimeout = cmp.Or(s.Config.ConnectTimeout, probePatience/attempts)
 	ctx, cancel := context.WithTimeout(ctx, max(probePatience, attempts*config.ConnectTimeout))
 	defer cancel()
 	maps.Copy(config.RuntimeParams, planning)
 	conn, err := pgx.ConnectConfig(ctx, config)
-	if parameter, ok := dsn.RefusedParameter(err); ok && s.Config.RuntimeParams[parameter] == "" {
+	if parameter, ok := database.RefusedParameter(err); ok && s.Config.RuntimeParams[parameter] == "" {
 		w.Refused = parameter
 		config.RuntimeParams = s.Config.RuntimeParams
 		conn, err = pgx.ConnectConfig(ctx, config)

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 
 	"dyno/services/orders/batcher"
+	"dyno/services/orders/database"
 	"dyno/services/orders/order"
-	"dyno/services/orders/store/dsn"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -34,7 +34,7 @@ func openSQL(_ context.Context, s Settings) (Driver, error) {
 		config := s.connection(name)
 		config.Tracer = s.Tally
 		if s.Pooled {
-			dsn.Stateless(config)
+			database.Stateless(config)
 		}
 		class := &sqlClass{}
 		class.DB = stdlib.OpenDB(*config,

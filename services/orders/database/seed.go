@@ -1,4 +1,4 @@
-package schema
+package database
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"dyno/services/orders/order"
-	"dyno/services/orders/store/dsn"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -17,26 +16,26 @@ import (
 // to order.SeedAccount(i, accounts). It goes on after what it added before. In a shard, only the
 // accounts get orders that belong there. They have no audit records, since they were not submitted.
 // Progress may be nil.
-func Seed(ctx context.Context, database string, rows, accounts int, progress func(done int)) error {
+func Seed(ctx context.Context, dsn string, rows, accounts int, progress func(done int)) error {
 	if rows < 0 || accounts < 1 {
 		return errors.New("seeding takes a number of rows and at least one account")
 	}
-	return dsn.Errand(ctx, database, "seeding", func(conn *pgx.Conn) error { return seed(ctx, conn, rows, accounts, progress) })
+	return errand(ctx, dsn, "seeding", func(conn *pgx.Conn) error { return seed(ctx, conn, rows, accounts, progress) })
 }
 
 // Prepare fills a new, unsharded database up to at least rows made-up orders.
-func Prepare(ctx context.Context, database string, rows, accounts int) error {
-	if err := Migrate(ctx, database, 0, 1); err != nil {
+func Prepare(ctx context.Context, dsn string, rows, accounts int) error {
+	if err := Migrate(ctx, dsn, 0, 1); err != nil {
 		return err
 	}
 	var before int
-	err := dsn.Errand(ctx, database, "counting made-up orders", func(conn *pgx.Conn) error {
+	err := errand(ctx, dsn, "counting made-up orders", func(conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, "SELECT coalesce((SELECT value::bigint FROM meta WHERE key = $1), 0)", seeded).Scan(&before)
 	})
 	if err != nil || before >= rows {
 		return err
 	}
-	return Seed(ctx, database, rows-before, accounts, nil)
+	return Seed(ctx, dsn, rows-before, accounts, nil)
 }
 
 // seeded is the meta key of how many rows were seeded.

@@ -1,11 +1,9 @@
-package schema
+package database
 
 import (
 	"context"
 	"fmt"
 	"hash/fnv"
-
-	"dyno/services/orders/store/dsn"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -31,7 +29,7 @@ func MigrateShards(ctx context.Context, dsns []string) error {
 		return err
 	}
 	for i, text := range dsns {
-		err := dsn.Errand(ctx, text, "looking which shard it is", func(conn *pgx.Conn) error {
+		err := errand(ctx, text, "looking which shard it is", func(conn *pgx.Conn) error {
 			_, err := checkShard(ctx, conn, shardMark(i, len(dsns)))
 			return err
 		})
@@ -51,16 +49,16 @@ func MigrateShards(ctx context.Context, dsns []string) error {
 func distinct(dsns []string) error {
 	given := map[string]int{}
 	for i, text := range dsns {
-		config, err := dsn.Parse(text, dsn.Primary)
+		config, err := ParseDSN(text, Primary)
 		if err != nil {
 			return fmt.Errorf("DSN %d of %d: %w", i+1, len(dsns), err)
 		}
-		for _, place := range dsn.Places(config) {
+		for _, place := range Places(config) {
 			if before, twice := given[place]; twice {
-				return fmt.Errorf("%w: DSNs %d and %d both lead to %s: each shard is a database of its own", dsn.ErrOptions, before+1, i+1, place)
+				return fmt.Errorf("%w: DSNs %d and %d both lead to %s: each shard is a database of its own", ErrOptions, before+1, i+1, place)
 			}
 		}
-		for _, place := range dsn.Places(config) {
+		for _, place := range Places(config) {
 			given[place] = i
 		}
 	}

@@ -1,8 +1,10 @@
-// Package dsn reads the DSN of a PostgreSQL, connects to what it names for an errand, and says what
-// an error from there means.
+// Package database is about a database of orders, which may be one shard of several: it reads its
+// DSN, makes its tables, gives a gateway's role its rights, keeps the partitions of the audit, can
+// fill the tables with made-up orders, and says what an error from there means.
 //
-// It has no pool, and knows no statement of its callers. It starts no goroutine.
-package dsn
+// What it does itself is done once in a while, by the tables' owner, over a connection for that
+// alone: it has no pool and answers no request. It starts no goroutine.
+package database
 
 import (
 	"context"
@@ -33,9 +35,9 @@ const (
 	Replica
 )
 
-// Parse reads a DSN. Of several hosts a primary is the one that accepts writes, unless the DSN or
-// the environment says otherwise, so that a standby that took over is found.
-func Parse(dsn string, r Role) (*pgx.ConnConfig, error) {
+// ParseDSN reads a DSN. Of several hosts a primary is the one that accepts writes, unless the DSN
+// or the environment says otherwise, so that a standby that took over is found.
+func ParseDSN(dsn string, r Role) (*pgx.ConnConfig, error) {
 	const looks = "a DSN looks like postgres://user:password@host:5432/orders"
 	if strings.TrimSpace(dsn) == "" {
 		return nil, fmt.Errorf("%w: the DSN is empty; if it comes from a variable, see whether that is set; %s", ErrOptions, looks)
@@ -82,10 +84,10 @@ func Where(config *pgx.ConnConfig) string {
 	return net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))) + "/" + config.Database
 }
 
-// Errand has a connection of its own for what is done once in a while: migrating, seeding, looking
+// errand has a connection of its own for what is done once in a while: migrating, seeding, looking
 // after the audit. What it is doing is for the error.
-func Errand(ctx context.Context, dsn, doing string, do func(*pgx.Conn) error) error {
-	config, err := Parse(dsn, Primary)
+func errand(ctx context.Context, dsn, doing string, do func(*pgx.Conn) error) error {
+	config, err := ParseDSN(dsn, Primary)
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,10 @@
-package schema
+package database
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-
-	"dyno/services/orders/store/dsn"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -25,7 +23,7 @@ var rights = []string{
 // Grant gives a gateway's role its rights in a migrated database, of which owner is the owner's
 // DSN. To repeat it changes nothing.
 func Grant(ctx context.Context, owner, role string) error {
-	return dsn.Errand(ctx, owner, "granting the gateway's role its rights", func(conn *pgx.Conn) error {
+	return errand(ctx, owner, "granting the gateway's role its rights", func(conn *pgx.Conn) error {
 		if conn.Config().User == role {
 			return nil
 		}
@@ -56,8 +54,8 @@ func missing(err error) error {
 
 // WarnOfPower says when the role of a gateway could do away with audit records, or with the trigger
 // that keeps them.
-func WarnOfPower(ctx context.Context, database string, log *slog.Logger) error {
-	return dsn.Errand(ctx, database, "looking at the role's rights", func(conn *pgx.Conn) error {
+func WarnOfPower(ctx context.Context, dsn string, log *slog.Logger) error {
+	return errand(ctx, dsn, "looking at the role's rights", func(conn *pgx.Conn) error {
 		var role string
 		var super, owns bool
 		err := conn.QueryRow(ctx, `SELECT r.rolname, r.rolsuper, pg_has_role(r.oid, c.relowner, 'USAGE')

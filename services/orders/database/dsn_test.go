@@ -1,4 +1,4 @@
-package dsn
+package database
 
 import (
 	"errors"
@@ -19,14 +19,14 @@ func TestDSN(t *testing.T) {
 		"postgres://a@one:1,two:1/db?target_session_attrs=any":                 false,
 		"postgres://a@one:1,two:1/db?target_session_attrs=any&sslmode=disable": false,
 	} {
-		config, err := Parse(dsn, Primary)
+		config, err := ParseDSN(dsn, Primary)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := config.ValidateConnect != nil; got != writable {
 			t.Errorf("%s: only a primary is %v", dsn, got)
 		}
-		if config, _ := Parse(dsn, Replica); config.ValidateConnect != nil {
+		if config, _ := ParseDSN(dsn, Replica); config.ValidateConnect != nil {
 			t.Errorf("%s: a replica must be a primary", dsn)
 		}
 	}
@@ -39,7 +39,7 @@ func TestDSNWithEnvironment(t *testing.T) {
 		"any": nil, "primary": pgconn.ValidateConnectTargetSessionAttrsPrimary, "prefer-standby": pgconn.ValidateConnectTargetSessionAttrsPreferStandby,
 	} {
 		t.Setenv("PGTARGETSESSIONATTRS", attrs)
-		config, err := Parse(dsn, Primary)
+		config, err := ParseDSN(dsn, Primary)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestDSNUnreadable(t *testing.T) {
 		"":                                                   "is empty",
 		" \n":                                                "is empty",
 	} {
-		_, err := Parse(dsn, Primary)
+		_, err := ParseDSN(dsn, Primary)
 		if !errors.Is(err, ErrOptions) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "looks like postgres://") {
 			t.Errorf("%q: %v, want %q", dsn, err, want)
 			continue

@@ -1,12 +1,10 @@
-package schema
+package database
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
 	"time"
-
-	"dyno/services/orders/store/dsn"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -36,10 +34,10 @@ func impatient(ctx context.Context, conn *pgx.Conn, sql string, argument any) (n
 
 // KeepAudit makes the partitions that will be needed next, and drops those that are past retention;
 // 0 keeps all. To repeat it changes nothing.
-func KeepAudit(ctx context.Context, database string, retention time.Duration, log *slog.Logger) error {
+func KeepAudit(ctx context.Context, dsn string, retention time.Duration, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	return dsn.Errand(ctx, database, "looking after the audit", func(conn *pgx.Conn) error {
+	return errand(ctx, dsn, "looking after the audit", func(conn *pgx.Conn) error {
 		made, err := aheadOfAudit(ctx, conn)
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-package schema
+package database
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // connect returns a connection to a database.
-func connect(t testing.TB, database string) *pgx.Conn {
+func connect(t testing.TB, dsn string) *pgx.Conn {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), database)
+	conn, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,4 @@
-// Package schema makes the tables of orders in a database, which may be one shard of several, gives
-// a gateway's role its rights, keeps the partitions of the audit, and can fill the tables with
-// made-up orders.
-//
-// Its callers are the tables' owner; it answers no request. It starts no goroutine.
-package schema
+package database
 
 import (
 	"context"
@@ -13,8 +8,6 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
-
-	"dyno/services/orders/store/dsn"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -52,8 +45,8 @@ const migrationLock = 7310577370040
 // Migrate brings a database to the schema of this version, as shard 0..shards-1, and makes the
 // audit's next partitions unless another session holds a lock: a Store tries that again. It is safe
 // for concurrent callers. A database of a newer schema, or of another layout, is refused.
-func Migrate(ctx context.Context, database string, shard, shards int) error {
-	return dsn.Errand(ctx, database, "migrating", func(conn *pgx.Conn) error { return migrate(ctx, conn, shard, shards) })
+func Migrate(ctx context.Context, dsn string, shard, shards int) error {
+	return errand(ctx, dsn, "migrating", func(conn *pgx.Conn) error { return migrate(ctx, conn, shard, shards) })
 }
 
 func migrate(ctx context.Context, conn *pgx.Conn, shard, shards int) error {
@@ -160,7 +153,7 @@ func checkShard(ctx context.Context, from rows, want string) (claimed bool, err 
 		return false, err
 	case is != want:
 		return false, fmt.Errorf("%w: it is shard %s of its set and is given as %s, counted from 0: give the same number of DSNs in the same order as when it was made; "+
-			"if it was marked by mistake, and has no orders yet: DELETE FROM meta WHERE key = 'shard'", dsn.ErrOptions, is, want)
+			"if it was marked by mistake, and has no orders yet: DELETE FROM meta WHERE key = 'shard'", ErrOptions, is, want)
 	}
 	return true, nil
 }

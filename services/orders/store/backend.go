@@ -7,19 +7,19 @@ import (
 	"time"
 
 	"dyno/services/orders/batcher"
+	"dyno/services/orders/database"
 	"dyno/services/orders/order"
 	"dyno/services/orders/store/driver"
-	"dyno/services/orders/store/dsn"
 )
 
-var lookups = map[string]func(*database, Options) lookup{
+var lookups = map[string]func(*backend, Options) lookup{
 	"batch":  newBatched,
 	"single": newSingle,
 }
 
-// database is one of the store's databases: it adds to the driver what is the same for all of them,
+// backend is one of the store's databases: it adds to the driver what is the same for all of them,
 // deadlines, second attempts and what errors mean.
-type database struct {
+type backend struct {
 	driver  driver.Driver
 	lookup  lookup
 	where   string // host:port/name, for errors
@@ -28,18 +28,18 @@ type database struct {
 	tally   driver.Tally
 }
 
-func newDatabase(ctx context.Context, text string, r dsn.Role, o Options) (*database, error) {
-	config, err := dsn.Parse(text, r)
+func newBackend(ctx context.Context, text string, r database.Role, o Options) (*backend, error) {
+	config, err := database.ParseDSN(text, r)
 	if err != nil {
 		return nil, err
 	}
-	d := &database{where: dsn.Where(config), timeout: o.Timeout}
+	d := &backend{where: database.Where(config), timeout: o.Timeout}
 	classes := map[string]int{driver.Reads: o.Reads, driver.Lists: o.Lists, driver.Writes: o.Writes}
 	if o.Lookup == "batch" {
 		delete(classes, driver.Reads)
 		classes[driver.Batches] = o.batches()
 	}
-	if r == dsn.Replica { // nothing else is asked of it
+	if r == database.Replica { // nothing else is asked of it
 		delete(classes, driver.Lists)
 		delete(classes, driver.Writes)
 	}
@@ -55,13 +55,13 @@ func newDatabase(ctx context.Context, text string, r dsn.Role, o Options) (*data
 	return d, nil
 }
 
-func (d *database) close() {
+func (d *backend) close() {
 	d.lookup.close()
 	d.driver.Close()
 }
 
 // bounded begins an attempt, and adds the time-out unless the caller has a deadline.
-func (d *database) bounded(ctx context.Context) (*driver.Attempt, context.CancelFunc) {
+func (d *backend) bounded(ctx context.Context) (*driver.Attempt, context.CancelFunc) {
 	if _, dated := ctx.Deadline(); dated {
 		return &driver.Attempt{Context: ctx}, func() {}
 	}
@@ -71,8 +71,8 @@ func (d *database) bounded(ctx context.Context) (*driver.Attempt, context.Cancel
 
 // again reports whether to retry what failed with err: the connection broke, so other connections
 // that were open then must be checked before use.
-func (d *database) again(ctx context.Context, err error) bool {
-	if err == nil || ctx.Err() != nil || !dsn.Broken(err) {
+func (d *backend) again(ctx context.Context, err error) bool {
+	if err == nil || ctx.Err() != nil || !database.Broken(err) {
 		return false
 	}
 	d.health.Broke()
@@ -81,7 +81,7 @@ func (d *database) again(ctx context.Context, err error) bool {
 
 // twice does something within the caller's deadline or the time-out, and again, once, when its
 // connection broke. What an error means is explained, but for those that are answers.
-func twice[T any](d *database, caller context.Context, doing string, do func(ctx context.Context) (T, error)) (T, error) {
+func twice[T any](d *backend, caller context.Context, doing string, do func(ctx context.Context) (T, error)) (T, error) {
 	ctx, cancel := d.bounded(caller)
 	defer cancel()
 	out, err := do(ctx)
@@ -97,14 +97,14 @@ func twice[T any](d *database, caller context.Context, doing string, do func(ctx
 	return *new(T), err
 }
 
-func (d *database) order(ctx context.Context, uid int64) (order.Order, error) {
+func (d *backend) order(ctx context.Context, uid int64) (order.Order, error) {
 	return twice(d, ctx, "reading an order", func(ctx context.Context) (order.Order, error) { return d.driver.Order(ctx, uid) })
 }
 
 // fetch leaves the batcher nothing to try again when it is the database that does not answer: then
 // each of the uids alone would take its time-out. What PostgreSQL says else, one of them can be the
 // cause of.
-func (d *database) fetch(ctx context.Context, uids []int64, answers []batcher.Answer[order.Order]) error {
+func (d *backend) fetch(ctx context.Context, uids []int64, answers []batcher.Answer[order.Order]) error {
 	err := d.driver.Fetch(ctx, uids, answers)
 	if d.again(ctx, err) {
 		clear(answers)
@@ -123,25 +123,25 @@ func (d *database) fetch(ctx context.Context, uids []int64, answers []batcher.An
 	return nil
 }
 
-func (d *database) orders(ctx context.Context, f order.Filter) ([]order.Order, error) {
+func (d *backend) orders(ctx context.Context, f order.Filter) ([]order.Order, error) {
 	return twice(d, ctx, "reading an account's orders", func(ctx context.Context) ([]order.Order, error) { return d.driver.Orders(ctx, f) })
 }
 
-func (d *database) submit(ctx context.Context, account string, m *order.Submission) (order.Receipt, error) {
+func (d *backend) submit(ctx context.Context, account string, m *order.Submission) (order.Receipt, error) {
 	s := &driver.Submission{Submission: m, Owner: account, Digest: m.Digest(account)}
 	return twice(d, ctx, "submitting an order", func(ctx context.Context) (order.Receipt, error) { return submitTo(ctx, d.driver, s) })
 }
 
-func (d *database) ping(ctx context.Context) error {
+func (d *backend) ping(ctx context.Context) error {
 	_, err := twice(d, ctx, "asking whether it answers", func(ctx context.Context) (struct{}, error) { return struct{}{}, d.driver.Ping(ctx) })
 	return err
 }
 
 // explain says what an error of the driver means: order.ErrBusy when the time was over before the
-// database was asked anything, otherwise what dsn.Explain says.
-func (d *database) explain(ctx context.Context, doing string, err error) error {
+// database was asked anything, otherwise what database.Explain says.
+func (d *backend) explain(ctx context.Context, doing string, err error) error {
 	if driver.Unasked(ctx) && !errors.Is(ctx.Err(), context.Canceled) {
 		return fmt.Errorf("%w: the time for %s in %s was over before a connection was free: send less, or allow more connections", order.ErrBusy, doing, d.where)
 	}
-	return dsn.Explain(ctx, d.where, doing, err)
+	return database.Explain(ctx, d.where, doing, err)
 }
