@@ -9,7 +9,6 @@ import (
 	"dyno/services/orders/batcher"
 	"dyno/services/orders/database"
 	"dyno/services/orders/order"
-	"dyno/services/orders/store/driver"
 )
 
 var lookups = map[string]func(*backend, Options) lookup{
@@ -20,12 +19,12 @@ var lookups = map[string]func(*backend, Options) lookup{
 // backend is one of the store's databases: it adds to the driver what is the same for all of them,
 // deadlines, second attempts and what errors mean.
 type backend struct {
-	driver  driver.Driver
+	driver  driver
 	lookup  lookup
 	where   string // host:port/name, for errors
 	timeout time.Duration
-	health  driver.Health
-	tally   driver.Tally
+	health  health
+	tally   tally
 }
 
 func newBackend(ctx context.Context, text string, r database.Role, o Options) (*backend, error) {
@@ -34,20 +33,20 @@ func newBackend(ctx context.Context, text string, r database.Role, o Options) (*
 		return nil, err
 	}
 	d := &backend{where: database.Where(config), timeout: o.Timeout}
-	classes := map[string]int{driver.Reads: o.Reads, driver.Lists: o.Lists, driver.Writes: o.Writes}
+	classes := map[string]int{classReads: o.Reads, classLists: o.Lists, classWrites: o.Writes}
 	if o.Lookup == "batch" {
-		delete(classes, driver.Reads)
-		classes[driver.Batches] = o.batches()
+		delete(classes, classReads)
+		classes[classBatches] = o.batches()
 	}
 	if r == database.Replica { // nothing else is asked of it
-		delete(classes, driver.Lists)
-		delete(classes, driver.Writes)
+		delete(classes, classLists)
+		delete(classes, classWrites)
 	}
-	settings := driver.Settings{Config: config, Classes: classes, Timeout: o.Timeout, Health: &d.health, Tally: &d.tally}
-	if settings.Pooled, err = d.pooled(ctx, settings, r, o); err != nil {
+	s := settings{config: config, classes: classes, timeout: o.Timeout, health: &d.health, tally: &d.tally}
+	if s.pooled, err = d.pooled(ctx, s, r, o); err != nil {
 		return nil, err
 	}
-	d.driver, err = driver.Named[o.Driver](ctx, settings)
+	d.driver, err = drivers[o.Driver](ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", d.where, err)
 	}
@@ -61,12 +60,12 @@ func (d *backend) close() {
 }
 
 // bounded begins an attempt, and adds the time-out unless the caller has a deadline.
-func (d *backend) bounded(ctx context.Context) (*driver.Attempt, context.CancelFunc) {
+func (d *backend) bounded(ctx context.Context) (*attempt, context.CancelFunc) {
 	if _, dated := ctx.Deadline(); dated {
-		return &driver.Attempt{Context: ctx}, func() {}
+		return &attempt{Context: ctx}, func() {}
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
-	return &driver.Attempt{Context: ctx}, cancel
+	return &attempt{Context: ctx}, cancel
 }
 
 // again reports whether to retry what failed with err: the connection broke, so other connections
@@ -75,7 +74,7 @@ func (d *backend) again(ctx context.Context, err error) bool {
 	if err == nil || ctx.Err() != nil || !database.Broken(err) {
 		return false
 	}
-	d.health.Broke()
+	d.health.broke()
 	return true
 }
 
@@ -128,7 +127,7 @@ func (d *backend) orders(ctx context.Context, f order.Filter) ([]order.Order, er
 }
 
 func (d *backend) submit(ctx context.Context, account string, m *order.Submission) (order.Receipt, error) {
-	s := &driver.Submission{Submission: m, Owner: account, Digest: m.Digest(account)}
+	s := &submission{Submission: m, owner: account, digest: m.Digest(account)}
 	return twice(d, ctx, "submitting an order", func(ctx context.Context) (order.Receipt, error) { return submitTo(ctx, d.driver, s) })
 }
 
@@ -140,7 +139,7 @@ func (d *backend) ping(ctx context.Context) error {
 // explain says what an error of the driver means: order.ErrBusy when the time was over before the
 // database was asked anything, otherwise what database.Explain says.
 func (d *backend) explain(ctx context.Context, doing string, err error) error {
-	if driver.Unasked(ctx) && !errors.Is(ctx.Err(), context.Canceled) {
+	if unasked(ctx) && !errors.Is(ctx.Err(), context.Canceled) {
 		return fmt.Errorf("%w: the time for %s in %s was over before a connection was free: send less, or allow more connections", order.ErrBusy, doing, d.where)
 	}
 	return database.Explain(ctx, d.where, doing, err)

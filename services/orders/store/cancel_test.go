@@ -12,7 +12,6 @@ import (
 	"dyno/services/orders/database"
 	"dyno/services/orders/order"
 	"dyno/services/orders/pgtest"
-	"dyno/services/orders/store/driver"
 )
 
 // A read that is given up ends in the server, and its connection serves the next. One at a time: a
@@ -27,7 +26,7 @@ func TestGivenUpKeepsConnection(t *testing.T) {
 		for name, call := range map[string]func(context.Context) error{
 			"order": func(ctx context.Context) error {
 				if o.Lookup == "batch" {
-					return d.fetch(&driver.Attempt{Context: ctx}, []int64{made.UID}, make([]batcher.Answer[order.Order], 1))
+					return d.fetch(&attempt{Context: ctx}, []int64{made.UID}, make([]batcher.Answer[order.Order], 1))
 				}
 				_, err := d.order(ctx, made.UID)
 				return err

@@ -8,14 +8,13 @@ import (
 
 	"dyno/services/orders/batcher"
 	"dyno/services/orders/order"
-	"dyno/services/orders/store/driver"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // faulty answers fetches with the errors given, in turn, and then finds everything.
 type faulty struct {
-	driver.Driver
+	driver
 	errs    []error
 	fetches int
 }

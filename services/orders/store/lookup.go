@@ -8,7 +8,6 @@ import (
 
 	"dyno/services/orders/batcher"
 	"dyno/services/orders/order"
-	"dyno/services/orders/store/driver"
 )
 
 // lookup is how one order is read from a database.
@@ -57,7 +56,7 @@ func newBatched(d *backend, o Options) lookup {
 }
 
 func (l batched) fetch(ctx context.Context, uids []int64, answers []batcher.Answer[order.Order]) error {
-	a := &driver.Attempt{Context: ctx}
+	a := &attempt{Context: ctx}
 	number := l.fetches.begin(a, uids)
 	defer l.fetches.end(number)
 	return l.d.fetch(a, uids, answers)
@@ -113,8 +112,8 @@ func (l batched) explain(ctx context.Context, uid int64, err error) error {
 	}
 	// It was with the database, or still in the queue. That another fetch under way has the order,
 	// which began before the call, is taken for the first: that one has had as long.
-	a := &driver.Attempt{Context: ctx}
-	a.SetAsked(l.fetches.asked(uid))
+	a := &attempt{Context: ctx}
+	a.asked.Store(l.fetches.asked(uid))
 	return l.d.explain(a, "reading an order", err)
 }
 

@@ -18,7 +18,6 @@ import (
 	"dyno/services/orders/database"
 	"dyno/services/orders/order"
 	"dyno/services/orders/pgtest"
-	"dyno/services/orders/store/driver"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -37,7 +36,7 @@ var migrated = pgtest.NewTemplate(func(t testing.TB, dsn string) {
 })
 
 // Drivers names the drivers there are.
-func Drivers() []string { return slices.Sorted(maps.Keys(driver.Named)) }
+func Drivers() []string { return slices.Sorted(maps.Keys(drivers)) }
 
 // Lookups names the lookups there are.
 func Lookups() []string { return slices.Sorted(maps.Keys(lookups)) }

@@ -10,7 +10,6 @@ import (
 
 	"dyno/parts/quicktest"
 	"dyno/services/orders/order"
-	"dyno/services/orders/store/driver"
 )
 
 func TestCallerGoesAway(t *testing.T) {
@@ -112,23 +111,23 @@ func TestClassesApart(t *testing.T) {
 			}
 			return all.Wait
 		}
-		until(t, "both connections", func() bool { pages(8)(); return s.Stats().Pools[driver.Lists].Opened == 2 })
+		until(t, "both connections", func() bool { pages(8)(); return s.Stats().Pools[classLists].Opened == 2 })
 		if err := s.Ping(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		before := s.Stats().Pools[driver.Lists]
+		before := s.Stats().Pools[classLists]
 		unlock := locked(t, conn)
 		wait := pages(5)
 		until(t, "both connections waiting", func() bool { return get[int](t, watch, waiting) == 2 })
 		if err := s.Ping(t.Context()); err != nil { // over a connection of the class of reads
 			t.Error(err)
 		}
-		if p := s.Stats().Pools[driver.Lists]; p.InUse != 2 || p.Max != 2 || p.Open != 2 {
+		if p := s.Stats().Pools[classLists]; p.InUse != 2 || p.Max != 2 || p.Open != 2 {
 			t.Errorf("%+v", p)
 		}
 		unlock()
 		wait()
-		if p := s.Stats().Pools[driver.Lists]; p.Waits < before.Waits+3 || p.Waited <= before.Waited || p.Acquires != before.Acquires+5 || p.Opened != 2 {
+		if p := s.Stats().Pools[classLists]; p.Waits < before.Waits+3 || p.Waited <= before.Waited || p.Acquires != before.Acquires+5 || p.Opened != 2 {
 			t.Errorf("%+v, before %+v", p, before)
 		}
 	})

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"dyno/services/orders/order"
-	"dyno/services/orders/store/driver"
 )
 
 // Connections are used again, and each knows its statements after the first time.
@@ -31,8 +30,8 @@ func TestStats(t *testing.T) {
 		if st.Statements != 1+5*rounds || st.Deadlines != st.Statements || st.Undated != 0 || st.Prepares != 5 {
 			t.Errorf("%+v", st)
 		}
-		one := map[string]string{"single": driver.Reads, "batch": driver.Batches}[o.Lookup]
-		for class, acquires := range map[string]uint64{one: rounds, driver.Lists: 2 * rounds, driver.Writes: 1 + 2*rounds} {
+		one := map[string]string{"single": classReads, "batch": classBatches}[o.Lookup]
+		for class, acquires := range map[string]uint64{one: rounds, classLists: 2 * rounds, classWrites: 1 + 2*rounds} {
 			if p := st.Pools[class]; p.Acquires != acquires || p.Opened != 1 || p.Open != 1 || p.Max != 1 || p.InUse != 0 {
 				t.Errorf("%s: %+v, want %d acquires", class, p, acquires)
 			}

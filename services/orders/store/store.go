@@ -1,9 +1,11 @@
 // Package store keeps orders in PostgreSQL: one order by its uid, an account's orders page by page,
 // submissions with their audit record in one transaction. It brings the schema (package database).
 //
-// Two seams decide how it talks to the database: the driver (package driver) and the lookup of one
-// order ("single" is a query per call, "batch" makes one query of all calls that wait at the
-// moment).
+// Two seams decide how it talks to the database: the driver ("sql" is idiomatic database/sql,
+// "pgxpool" sends prepared statements and decodes the binary rows with its own code) and the lookup
+// of one order ("single" is a query per call, "batch" makes one query of all calls that wait at the
+// moment). Each class of request has its own connections, so that slow pages take none from the
+// queries of one order.
 //
 // What a read returns was read after the read began: nothing is cached here. A read that finds its
 // connection broken is sent again, once, and so is a submission, which is idempotent. After a
@@ -32,7 +34,6 @@ import (
 	"dyno/parts/refusal"
 	"dyno/services/orders/database"
 	"dyno/services/orders/order"
-	"dyno/services/orders/store/driver"
 )
 
 // Options say where the orders are and how to get at them.
@@ -41,7 +42,7 @@ type Options struct {
 	Owners  []string // the same databases as their owner, who migrates; none: the roles of DSNs do
 	Replica string   // of the only DSN: answers OrderAtLeast when it has come that far
 
-	Driver string `seam:"driver"` // of driver.Named
+	Driver string `seam:"driver"` // of drivers
 	Lookup string `seam:"lookup"` // batch or single
 
 	// Connections per class and database. With Lookup "batch", Batches are used instead of Reads.
@@ -90,7 +91,7 @@ type Store struct {
 // error is order.ErrUnavailable when a database cannot be reached, database.ErrOptions when the
 // options are wrong.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	if _, err := refusal.Pick("driver", driver.Named, o.Driver); err != nil {
+	if _, err := refusal.Pick("driver", drivers, o.Driver); err != nil {
 		return nil, fmt.Errorf("%w: %w", database.ErrOptions, err)
 	}
 	if _, err := refusal.Pick("lookup", lookups, o.Lookup); err != nil {

@@ -7,12 +7,11 @@ import (
 	"fmt"
 
 	"dyno/services/orders/order"
-	"dyno/services/orders/store/driver"
 )
 
 // submitTo inserts; when the client order id was used it looks which order that made. What is read
 // then was committed before: nothing else makes an insert do nothing.
-func submitTo(ctx context.Context, d driver.Driver, s *driver.Submission) (order.Receipt, error) {
+func submitTo(ctx context.Context, d driver, s *submission) (order.Receipt, error) {
 	made, err := d.Insert(ctx, s)
 	if !errors.Is(err, order.ErrNotFound) {
 		return order.Receipt{Order: made}, err
@@ -21,9 +20,9 @@ func submitTo(ctx context.Context, d driver.Driver, s *driver.Submission) (order
 	switch {
 	case err != nil:
 		return order.Receipt{}, err
-	case subtle.ConstantTimeCompare(digest, s.Digest[:]) == 0:
+	case subtle.ConstantTimeCompare(digest, s.digest[:]) == 0:
 		return order.Receipt{}, fmt.Errorf("%w: %q made order %d of account %s, which differs; give this one an id of its own",
-			order.ErrConflict, s.ClientOrderID, before.UID, s.Owner)
+			order.ErrConflict, s.ClientOrderID, before.UID, s.owner)
 	}
 	return order.Receipt{Order: before, Duplicate: true}, nil
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"dyno/services/orders/store/driver"
 )
 
 func TestThrift(t *testing.T) {
@@ -27,9 +25,9 @@ func TestThrift(t *testing.T) {
 		{thriftLeast, 2 * thriftLeast, thriftLeast, 0, time.Hour, 0, 1, []string{"connections"}},
 	} {
 		before := sum.Pools["reads"]
-		sum.Pools = map[string]driver.Pool{"lists": {Acquires: 7, Opened: 1}, "reads": {Acquires: before.Acquires + c.acquires, Opened: before.Opened + c.opened}}
+		sum.Pools = map[string]Pool{"lists": {Acquires: 7, Opened: 1}, "reads": {Acquires: before.Acquires + c.acquires, Opened: before.Opened + c.opened}}
 		if i == 0 {
-			watched.last.Pools = map[string]driver.Pool{"lists": {Acquires: 7, Opened: 1}}
+			watched.last.Pools = map[string]Pool{"lists": {Acquires: 7, Opened: 1}}
 		}
 		sum.Statements += c.statements
 		sum.Prepares += c.prepares

@@ -3,8 +3,6 @@ package store
 import (
 	"slices"
 	"sync"
-
-	"dyno/services/orders/store/driver"
 )
 
 // underway is the fetches that have begun and not ended, at most one for each connection of the
@@ -18,10 +16,10 @@ type underway struct {
 type fetch struct {
 	number  uint64
 	uids    []int64 // the batcher's, until the fetch ends
-	attempt *driver.Attempt
+	attempt *attempt
 }
 
-func (u *underway) begin(a *driver.Attempt, uids []int64) (number uint64) {
+func (u *underway) begin(a *attempt, uids []int64) (number uint64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.begun++
@@ -39,5 +37,5 @@ func (u *underway) end(number uint64) {
 func (u *underway) asked(uid int64) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return slices.ContainsFunc(u.fetches, func(f fetch) bool { return f.attempt.Asked() && slices.Contains(f.uids, uid) })
+	return slices.ContainsFunc(u.fetches, func(f fetch) bool { return f.attempt.asked.Load() && slices.Contains(f.uids, uid) })
 }

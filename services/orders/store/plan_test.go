@@ -1,4 +1,4 @@
-package driver
+package store
 
 import (
 	"fmt"
@@ -10,8 +10,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 )
-
-func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // A connection that was made when there were no orders yet goes by the index for each statement; so
 // does one that is made later.

@@ -1,4 +1,4 @@
-package driver
+package store
 
 import (
 	"cmp"
@@ -17,29 +17,29 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Way is what Probe found between this process and a database.
-type Way struct {
-	Pooled  bool          // Settings.Pooled
-	Refused string        // the start-up parameter that a pooler refused, if it did
-	Timeout time.Duration // statement_timeout of a session for which nothing is set; 0: none
+// way is what probe found between this process and a database.
+type way struct {
+	pooled  bool          // settings.pooled
+	refused string        // the start-up parameter that a pooler refused, if it did
+	timeout time.Duration // statement_timeout of a session for which nothing is set; 0: none
 }
 
-// Probe looks whether a connection is a session of PostgreSQL. A pooler shares sessions: it has no
+// probe looks whether a connection is a session of PostgreSQL. A pooler shares sessions: it has no
 // use for start-up parameters, forgets or mixes up what a client sets, and has a client's prepared
 // statements elsewhere. PostgreSQL gives a connection its process ID (documentation, 55.2.1) and
 // poolers one of their own making, by which they know what to cancel.
-func Probe(ctx context.Context, s Settings) (w Way, err error) {
-	s.Pooled = false
-	config := s.connection(Reads)
+func probe(ctx context.Context, s settings) (w way, err error) {
+	s.pooled = false
+	config := s.connection(classReads)
 	attempts := time.Duration(len(database.Places(config)) + 1) // and one for the question itself
-	config.ConnectTimeout = cmp.Or(s.Config.ConnectTimeout, probePatience/attempts)
+	config.ConnectTimeout = cmp.Or(s.config.ConnectTimeout, probePatience/attempts)
 	ctx, cancel := context.WithTimeout(ctx, max(probePatience, attempts*config.ConnectTimeout))
 	defer cancel()
 	maps.Copy(config.RuntimeParams, planning)
 	conn, err := pgx.ConnectConfig(ctx, config)
-	if parameter, ok := database.RefusedParameter(err); ok && s.Config.RuntimeParams[parameter] == "" {
-		w.Refused = parameter
-		config.RuntimeParams = s.Config.RuntimeParams
+	if parameter, ok := database.RefusedParameter(err); ok && s.config.RuntimeParams[parameter] == "" {
+		w.refused = parameter
+		config.RuntimeParams = s.config.RuntimeParams
 		conn, err = pgx.ConnectConfig(ctx, config)
 	}
 	if err != nil {
@@ -54,9 +54,9 @@ func Probe(ctx context.Context, s Settings) (w Way, err error) {
 	if err != nil {
 		return w, fmt.Errorf("asking for the session's settings: %w", err)
 	}
-	w.Pooled = id != conn.PgConn().PID() || unset || strconv.FormatInt(timeout, 10) != s.milliseconds()
-	if w.Pooled {
-		w.Timeout = time.Duration(timeout) * time.Millisecond
+	w.pooled = id != conn.PgConn().PID() || unset || strconv.FormatInt(timeout, 10) != s.milliseconds()
+	if w.pooled {
+		w.timeout = time.Duration(timeout) * time.Millisecond
 	}
 	return w, nil
 }
@@ -66,7 +66,7 @@ const probePatience = 10 * time.Second
 
 // bounds is the statement that has the server bound and plan the next one of its transaction as
 // start-up parameters do elsewhere.
-func (s Settings) bounds() string {
+func (s settings) bounds() string {
 	set := maps.Clone(planning)
 	set["statement_timeout"] = s.milliseconds()
 	var calls []string

@@ -1,4 +1,4 @@
-package driver
+package store
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // that a connection sees it, arguments and columns go through reflection.
 type viaSQL struct {
 	classes map[string]*sqlClass
-	tally   *Tally
+	tally   *tally
 }
 
 // sqlClass is the connections of one class, and what database/sql does not count.
@@ -28,12 +28,12 @@ type sqlClass struct {
 	acquires, opened atomic.Uint64
 }
 
-func openSQL(_ context.Context, s Settings) (Driver, error) {
-	d := &viaSQL{classes: map[string]*sqlClass{}, tally: s.Tally}
-	for name, connections := range s.Classes {
+func openSQL(_ context.Context, s settings) (driver, error) {
+	d := &viaSQL{classes: map[string]*sqlClass{}, tally: s.tally}
+	for name, connections := range s.classes {
 		config := s.connection(name)
-		config.Tracer = s.Tally
-		if s.Pooled {
+		config.Tracer = s.tally
+		if s.pooled {
 			database.Stateless(config)
 		}
 		class := &sqlClass{}
@@ -68,11 +68,11 @@ func scan(row scanner, more ...any) (order.Order, error) {
 }
 
 func (d *viaSQL) Order(ctx context.Context, uid int64) (order.Order, error) {
-	return scan(d.class(Reads).QueryRowContext(ctx, selectOrder, uid))
+	return scan(d.class(classReads).QueryRowContext(ctx, selectOrder, uid))
 }
 
 func (d *viaSQL) Fetch(ctx context.Context, uids []int64, answers []batcher.Answer[order.Order]) error {
-	rows, err := d.class(Batches).QueryContext(ctx, selectBatch, uids)
+	rows, err := d.class(classBatches).QueryContext(ctx, selectBatch, uids)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (d *viaSQL) Orders(ctx context.Context, f order.Filter) ([]order.Order, err
 	if f.Status != 0 {
 		query, args = selectPageOf, append(args, f.Status)
 	}
-	rows, err := d.class(Lists).QueryContext(ctx, query, args...)
+	rows, err := d.class(classLists).QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -120,20 +120,20 @@ func (d *viaSQL) Orders(ctx context.Context, f order.Filter) ([]order.Order, err
 	return page, rows.Err()
 }
 
-func (d *viaSQL) Insert(ctx context.Context, s *Submission) (order.Order, error) {
-	return scan(d.class(Writes).QueryRowContext(ctx, insertOrder,
-		s.Owner, s.ClientOrderID, s.Symbol, s.Side, s.Price, s.Qty, s.Digest[:], s.Kind, s.Message))
+func (d *viaSQL) Insert(ctx context.Context, s *submission) (order.Order, error) {
+	return scan(d.class(classWrites).QueryRowContext(ctx, insertOrder,
+		s.owner, s.ClientOrderID, s.Symbol, s.Side, s.Price, s.Qty, s.digest[:], s.Kind, s.Message))
 }
 
-func (d *viaSQL) Existing(ctx context.Context, s *Submission) (order.Order, []byte, error) {
+func (d *viaSQL) Existing(ctx context.Context, s *submission) (order.Order, []byte, error) {
 	var digest []byte
-	o, err := scan(d.class(Writes).QueryRowContext(ctx, selectExisting, s.Owner, s.ClientOrderID), &digest)
+	o, err := scan(d.class(classWrites).QueryRowContext(ctx, selectExisting, s.owner, s.ClientOrderID), &digest)
 	return o, digest, err
 }
 
 func (d *viaSQL) Ping(ctx context.Context) error {
 	for name, c := range d.classes {
-		if name == Reads || name == Batches || c.Stats().OpenConnections == 0 {
+		if name == classReads || name == classBatches || c.Stats().OpenConnections == 0 {
 			if err := c.PingContext(ctx); err != nil {
 				return err
 			}

@@ -1,4 +1,4 @@
-package driver
+package store
 
 import (
 	"context"
@@ -17,64 +17,64 @@ type Pool struct {
 	Opened           uint64        // connections made; 1 - Opened/Acquires is how often one was used again
 }
 
-// Plus adds the counts of two pools.
-func (p Pool) Plus(q Pool) Pool {
+// plus adds the counts of two pools.
+func (p Pool) plus(q Pool) Pool {
 	return Pool{
 		Open: p.Open + q.Open, InUse: p.InUse + q.InUse, Max: p.Max + q.Max,
 		Acquires: p.Acquires + q.Acquires, Waits: p.Waits + q.Waits, Waited: p.Waited + q.Waited, Opened: p.Opened + q.Opened,
 	}
 }
 
-// Tally counts statements. As a tracer it does so for connections of pgx.
-type Tally struct {
-	Dated, Undated atomic.Uint64 // statements sent with a deadline, and without
-	Prepares       atomic.Uint64 // statements that their connection did not know
+// tally counts statements. As a tracer it does so for connections of pgx.
+type tally struct {
+	dated, undated atomic.Uint64 // statements sent with a deadline, and without
+	prepares       atomic.Uint64 // statements that their connection did not know
 }
 
-func (t *Tally) sent(ctx context.Context) {
+func (t *tally) sent(ctx context.Context) {
 	asks(ctx)
 	if _, ok := ctx.Deadline(); ok {
-		t.Dated.Add(1)
+		t.dated.Add(1)
 	} else {
-		t.Undated.Add(1)
+		t.undated.Add(1)
 	}
 }
 
 // TraceQueryStart is of pgx.QueryTracer.
-func (t *Tally) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+func (t *tally) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
 	t.sent(ctx)
 	return ctx
 }
 
 // TraceQueryEnd is of pgx.QueryTracer.
-func (t *Tally) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+func (t *tally) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 // TracePrepareStart is of pgx.PrepareTracer.
-func (t *Tally) TracePrepareStart(ctx context.Context, _ *pgx.Conn, _ pgx.TracePrepareStartData) context.Context {
+func (t *tally) TracePrepareStart(ctx context.Context, _ *pgx.Conn, _ pgx.TracePrepareStartData) context.Context {
 	return ctx
 }
 
 // TracePrepareEnd is of pgx.PrepareTracer.
-func (t *Tally) TracePrepareEnd(_ context.Context, _ *pgx.Conn, data pgx.TracePrepareEndData) {
+func (t *tally) TracePrepareEnd(_ context.Context, _ *pgx.Conn, data pgx.TracePrepareEndData) {
 	if !data.AlreadyPrepared && data.Err == nil {
-		t.Prepares.Add(1)
+		t.prepares.Add(1)
 	}
 }
 
-// Health knows when a connection was last found broken.
-type Health struct {
+// health knows when a connection was last found broken.
+type health struct {
 	at atomic.Int64 // nanoseconds since epoch; 0: never
 }
 
 var epoch = time.Now()
 
-// Broke says that one was found broken just now.
-func (h *Health) Broke() { h.at.Store(int64(time.Since(epoch))) }
+// broke says that one was found broken just now.
+func (h *health) broke() { h.at.Store(int64(time.Since(epoch))) }
 
 // doubtful reports whether a connection that was idle for this time must be checked before use:
 // another has broken since, so that the server may have restarted; or a second has passed, as in
 // both libraries.
-func (h *Health) doubtful(idle time.Duration) bool {
+func (h *health) doubtful(idle time.Duration) bool {
 	if idle > time.Second {
 		return true
 	}

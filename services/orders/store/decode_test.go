@@ -1,4 +1,4 @@
-package driver
+package store
 
 import (
 	"encoding/binary"

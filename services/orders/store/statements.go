@@ -1,4 +1,4 @@
-package driver
+package store
 
 // The statements. Both drivers send the same texts, so that what differs between them is the
 // driver.

@@ -1,4 +1,4 @@
-package driver
+package store
 
 import (
 	"context"
@@ -33,10 +33,10 @@ type pgxClass struct {
 // prepared lists what the connections of a class can be asked. A session knows the statements by
 // their index.
 var prepared = map[string][]string{
-	Reads:   {selectOrder},
-	Batches: {selectBatch},
-	Lists:   {selectPage, selectPageOf},
-	Writes:  {insertOrder, selectExisting},
+	classReads:   {selectOrder},
+	classBatches: {selectBatch},
+	classLists:   {selectPage, selectPageOf},
+	classWrites:  {insertOrder, selectExisting},
 }
 
 // planning has PostgreSQL find the rows of each statement by an index and in its order, whatever
@@ -51,9 +51,9 @@ var planning = map[string]string{
 	"enable_incremental_sort": "off",
 }
 
-func openPgxpool(ctx context.Context, s Settings) (Driver, error) {
+func openPgxpool(ctx context.Context, s settings) (driver, error) {
 	d := &viaPgxpool{classes: map[string]*pgxClass{}}
-	for name, connections := range s.Classes {
+	for name, connections := range s.classes {
 		class, err := openClass(ctx, s, name, connections)
 		if err != nil {
 			d.Close()
@@ -61,22 +61,22 @@ func openPgxpool(ctx context.Context, s Settings) (Driver, error) {
 		}
 		d.classes[name] = class
 	}
-	d.reads, d.batches, d.lists, d.writes = d.classes[Reads], d.classes[Batches], d.classes[Lists], d.classes[Writes]
+	d.reads, d.batches, d.lists, d.writes = d.classes[classReads], d.classes[classBatches], d.classes[classLists], d.classes[classWrites]
 	return d, nil
 }
 
-func openClass(ctx context.Context, s Settings, name string, connections int) (*pgxClass, error) {
+func openClass(ctx context.Context, s settings, name string, connections int) (*pgxClass, error) {
 	config, err := pgxpool.ParseConfig("")
 	if err != nil {
 		return nil, err
 	}
 	config.ConnConfig = s.connection(name)
-	if !s.Pooled {
+	if !s.pooled {
 		maps.Copy(config.ConnConfig.RuntimeParams, planning)
 	}
 	config.MaxConns = int32(connections)
 	config.MaxConnLifetimeJitter = 10 * time.Minute // of an hour, so that not all are replaced in the same moment
-	config.PingTimeout = s.Timeout
+	config.PingTimeout = s.timeout
 	config.ShouldPing = func(ctx context.Context, p pgxpool.ShouldPingParams) bool { return s.probes(ctx, p.IdleDuration) }
 	config.BeforeConnect = func(ctx context.Context, _ *pgx.ConnConfig) error { asks(ctx); return nil }
 	class := &pgxClass{}
@@ -122,23 +122,23 @@ func (d *viaPgxpool) Orders(ctx context.Context, f order.Filter) ([]order.Order,
 	return s.all(ctx, 0, f.Limit+1)
 }
 
-func (d *viaPgxpool) Insert(ctx context.Context, m *Submission) (order.Order, error) {
+func (d *viaPgxpool) Insert(ctx context.Context, m *submission) (order.Order, error) {
 	conn, err := d.writes.Acquire(ctx)
 	if err != nil {
 		return order.Order{}, err
 	}
 	defer conn.Release()
-	return sessionOf(conn).begin().addText(m.Owner).addText(m.ClientOrderID).addText(m.Symbol).addInt16(int16(m.Side)).
-		addInt64(int64(m.Price)).addInt64(int64(m.Qty)).addBytes(m.Digest[:]).addInt16(int16(m.Kind)).addBytes(m.Message).one(ctx, 0)
+	return sessionOf(conn).begin().addText(m.owner).addText(m.ClientOrderID).addText(m.Symbol).addInt16(int16(m.Side)).
+		addInt64(int64(m.Price)).addInt64(int64(m.Qty)).addBytes(m.digest[:]).addInt16(int16(m.Kind)).addBytes(m.Message).one(ctx, 0)
 }
 
-func (d *viaPgxpool) Existing(ctx context.Context, m *Submission) (order.Order, []byte, error) {
+func (d *viaPgxpool) Existing(ctx context.Context, m *submission) (order.Order, []byte, error) {
 	conn, err := d.writes.Acquire(ctx)
 	if err != nil {
 		return order.Order{}, nil, err
 	}
 	defer conn.Release()
-	return sessionOf(conn).begin().addText(m.Owner).addText(m.ClientOrderID).oneWithDigest(ctx, 1)
+	return sessionOf(conn).begin().addText(m.owner).addText(m.ClientOrderID).oneWithDigest(ctx, 1)
 }
 
 func (d *viaPgxpool) Ping(ctx context.Context) error {

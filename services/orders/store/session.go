@@ -1,4 +1,4 @@
-package driver
+package store
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ import (
 // arguments. It belongs to the holder of the connection.
 type session struct {
 	conn       *pgconn.PgConn
-	tally      *Tally
+	tally      *tally
 	bounds     string                         // what goes before each statement, in its transaction; "": nothing
 	statements []*pgconn.StatementDescription // behind a pooler their texts alone
 
@@ -37,12 +37,12 @@ type place struct {
 // binaryFormat is of all arguments, and of all columns.
 var binaryFormat = []int16{1}
 
-const sessionKey = "dyno/services/orders/store/driver"
+const sessionKey = "dyno/services/orders/store"
 
-func openSession(ctx context.Context, conn *pgconn.PgConn, statements []string, settings Settings) error {
-	s := &session{conn: conn, tally: settings.Tally}
+func openSession(ctx context.Context, conn *pgconn.PgConn, statements []string, settings settings) error {
+	s := &session{conn: conn, tally: settings.tally}
 	conn.CustomData()[sessionKey] = s
-	if settings.Pooled {
+	if settings.pooled {
 		s.bounds = settings.bounds()
 		for _, text := range statements {
 			s.statements = append(s.statements, &pgconn.StatementDescription{SQL: text})
@@ -54,7 +54,7 @@ func openSession(ctx context.Context, conn *pgconn.PgConn, statements []string, 
 		if err != nil {
 			return fmt.Errorf("preparing a statement: %w", err)
 		}
-		s.tally.Prepares.Add(1)
+		s.tally.prepares.Add(1)
 		s.statements = append(s.statements, description)
 	}
 	return nil

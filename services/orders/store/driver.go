@@ -1,11 +1,4 @@
-// Package driver sends the statements of orders to one database, by one of two libraries: "sql" is
-// idiomatic database/sql, "pgxpool" sends prepared statements and decodes the binary rows with its
-// own code. Each class of request has its own connections, so that slow pages take none from the
-// queries of one order.
-//
-// It sends each statement once, and leaves errors as the library says them. Its goroutines are the
-// pools' own; Close waits for them.
-package driver
+package store
 
 import (
 	"context"
@@ -22,47 +15,48 @@ import (
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 )
 
-// Driver is one database as one library reaches it. Its errors are the library's.
-type Driver interface {
+// driver is one database as one library reaches it. It sends each statement once, and its errors
+// are the library's. Its goroutines are the pools' own; Close waits for them.
+type driver interface {
 	Order(ctx context.Context, uid int64) (order.Order, error)
 	Fetch(ctx context.Context, uids []int64, answers []batcher.Answer[order.Order]) error // what is not there stays as it is
 	Orders(ctx context.Context, f order.Filter) ([]order.Order, error)                    // the newest first, up to f.Limit+1
-	Insert(ctx context.Context, s *Submission) (order.Order, error)                       // order.ErrNotFound: the client order id was used
-	Existing(ctx context.Context, s *Submission) (order.Order, []byte, error)             // with its digest
+	Insert(ctx context.Context, s *submission) (order.Order, error)                       // order.ErrNotFound: the client order id was used
+	Existing(ctx context.Context, s *submission) (order.Order, []byte, error)             // with its digest
 	Ping(ctx context.Context) error                                                       // of reads, and of classes that have no connection yet
 	Pools() map[string]Pool
 	Close()
 }
 
-// Named are the libraries by name.
-var Named = map[string]func(context.Context, Settings) (Driver, error){
+// drivers are the libraries by name.
+var drivers = map[string]func(context.Context, settings) (driver, error){
 	"pgxpool": openPgxpool,
 	"sql":     openSQL,
 }
 
-// Submission is what is written.
-type Submission struct {
+// submission is what is written.
+type submission struct {
 	*order.Submission
-	Owner  string // the account
-	Digest [sha256.Size]byte
+	owner  string // the account
+	digest [sha256.Size]byte
 }
 
 // The classes of requests, each with connections of its own.
 const (
-	Reads   = "reads"   // one order each
-	Batches = "batches" // many orders in one query
-	Lists   = "lists"   // pages
-	Writes  = "writes"  // submissions
+	classReads   = "reads"   // one order each
+	classBatches = "batches" // many orders in one query
+	classLists   = "lists"   // pages
+	classWrites  = "writes"  // submissions
 )
 
-// Settings is what a driver is opened with.
-type Settings struct {
-	Config  *pgx.ConnConfig
-	Classes map[string]int // connections of each class there is
-	Timeout time.Duration  // of a statement
-	Pooled  bool           // a pooler may give each transaction another session of the server (Probe)
-	Health  *Health
-	Tally   *Tally
+// settings is what a driver is opened with.
+type settings struct {
+	config  *pgx.ConnConfig
+	classes map[string]int // connections of each class there is
+	timeout time.Duration  // of a statement
+	pooled  bool           // a pooler may give each transaction another session of the server (see probe)
+	health  *health
+	tally   *tally
 }
 
 // connection is the configuration of a connection that serves requests. Its start-up parameters
@@ -73,15 +67,15 @@ type Settings struct {
 // cancelled, PostgreSQL says that it was made, and a cancellation that comes late can be the next
 // statement's. So after those the connection ends; and behind a pooler after all: PgBouncer 1.18,
 // Debian 12's, crashes by some cancellations.
-func (s Settings) connection(class string) *pgx.ConnConfig {
-	config := s.Config.Copy()
-	if !s.Pooled {
+func (s settings) connection(class string) *pgx.ConnConfig {
+	config := s.config.Copy()
+	if !s.pooled {
 		config.RuntimeParams["statement_timeout"] = s.milliseconds()
 	}
 	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = s.Timeout / time.Duration(len(database.Places(config))+1)
+		config.ConnectTimeout = s.timeout / time.Duration(len(database.Places(config))+1)
 	}
-	if class != Writes && !s.Pooled {
+	if class != classWrites && !s.pooled {
 		config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 			return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: cancelPatience}
 		}
@@ -90,8 +84,8 @@ func (s Settings) connection(class string) *pgx.ConnConfig {
 }
 
 // milliseconds is the time-out as PostgreSQL reads it.
-func (s Settings) milliseconds() string {
-	return strconv.FormatInt(max(1, s.Timeout.Milliseconds()), 10)
+func (s settings) milliseconds() string {
+	return strconv.FormatInt(max(1, s.timeout.Milliseconds()), 10)
 }
 
 // cancelPatience is how long a server has to say that it cancelled a statement; else its connection
@@ -100,8 +94,8 @@ func (s Settings) milliseconds() string {
 const cancelPatience = 250 * time.Millisecond
 
 // probes reports whether to check a connection that was idle for this time.
-func (s Settings) probes(ctx context.Context, idle time.Duration) bool {
-	if !s.Health.doubtful(idle) {
+func (s settings) probes(ctx context.Context, idle time.Duration) bool {
+	if !s.health.doubtful(idle) {
 		return false
 	}
 	asks(ctx)
