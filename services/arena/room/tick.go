@@ -6,7 +6,6 @@ import (
 
 	"dyno/services/arena/delta"
 	"dyno/services/arena/game"
-	"dyno/services/arena/ticker"
 )
 
 // Interval is the time between two ticks.
@@ -16,7 +15,7 @@ const Interval = time.Second / game.Hz
 func (r *Room) Run(ctx context.Context) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	err := ticker.Run(ctx, ticker.Options{Period: Interval, Observer: r.stats}, func() {
+	err := runTicks(ctx, tickOptions{period: Interval, observer: r.stats}, func() {
 		r.poll()
 		if !r.tick() {
 			end()

@@ -1,4 +1,4 @@
-package ticker_test
+package room
 
 import (
 	"context"
@@ -6,13 +6,11 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"dyno/services/arena/ticker"
 )
 
 const ms = time.Millisecond
 
-// seen is an Observer that keeps everything.
+// seen is a tickObserver that keeps everything.
 type seen struct {
 	late, overran []time.Duration
 	dropped       []int
@@ -24,12 +22,12 @@ func (s *seen) Restarted(n int)         { s.dropped = append(s.dropped, n) }
 
 // ticks runs n ticks of 10 ms in a bubble. Tick k takes takes[k], or nothing. It returns when each
 // began, since the start.
-func ticks(t *testing.T, n int, takes map[int]time.Duration, o ticker.Options) (began []time.Duration, s seen) {
+func ticks(t *testing.T, n int, takes map[int]time.Duration, o tickOptions) (began []time.Duration, s seen) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		start := time.Now()
-		o.Period, o.Observer = 10*ms, &s
-		err := ticker.Run(ctx, o, func() {
+		o.period, o.observer = 10*ms, &s
+		err := runTicks(ctx, o, func() {
 			began = append(began, time.Since(start))
 			time.Sleep(takes[len(began)])
 			if len(began) == n {
@@ -51,8 +49,8 @@ func equal[T comparable](t *testing.T, what string, got, want []T) {
 }
 
 // Ticks that take a part of their period do not move the deadlines.
-func TestDoesNotDrift(t *testing.T) {
-	began, s := ticks(t, 1000, map[int]time.Duration{1: 9 * ms, 2: 10 * ms, 500: 3 * ms}, ticker.Options{})
+func TestTicksDoNotDrift(t *testing.T) {
+	began, s := ticks(t, 1000, map[int]time.Duration{1: 9 * ms, 2: 10 * ms, 500: 3 * ms}, tickOptions{})
 	for k, at := range began {
 		if want := time.Duration(k+1) * 10 * ms; at != want || s.late[k] != 0 {
 			t.Fatalf("tick %d began at %v, %v late, want %v", k+1, at, s.late[k], want)
@@ -64,8 +62,8 @@ func TestDoesNotDrift(t *testing.T) {
 }
 
 // After a tick of 35 ms the missed ones follow it immediately, each with its own lateness.
-func TestCatchesUp(t *testing.T) {
-	began, s := ticks(t, 6, map[int]time.Duration{1: 35 * ms, 3: 2 * ms}, ticker.Options{})
+func TestTicksCatchUp(t *testing.T) {
+	began, s := ticks(t, 6, map[int]time.Duration{1: 35 * ms, 3: 2 * ms}, tickOptions{})
 	equal(t, "began", began, []time.Duration{10 * ms, 45 * ms, 45 * ms, 47 * ms, 50 * ms, 60 * ms})
 	equal(t, "late", s.late, []time.Duration{0, 25 * ms, 15 * ms, 7 * ms, 0, 0})
 	equal(t, "overran", s.overran, []time.Duration{35 * ms})
@@ -73,7 +71,7 @@ func TestCatchesUp(t *testing.T) {
 }
 
 // A process that was stopped for longer than the backlog does not catch up: it starts again.
-func TestRestartsBehindABacklog(t *testing.T) {
+func TestTicksRestartBehindABacklog(t *testing.T) {
 	for _, tt := range []struct {
 		name            string
 		backlog, stop   time.Duration
@@ -85,7 +83,7 @@ func TestRestartsBehindABacklog(t *testing.T) {
 		{"a backlog of its own", 30 * ms, 45 * ms, 3, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			began, s := ticks(t, tt.caught+4, map[int]time.Duration{1: tt.stop}, ticker.Options{Backlog: tt.backlog})
+			began, s := ticks(t, tt.caught+4, map[int]time.Duration{1: tt.stop}, tickOptions{backlog: tt.backlog})
 			var want []int
 			if tt.dropped > 0 {
 				want = []int{tt.dropped}
@@ -103,28 +101,28 @@ func TestRestartsBehindABacklog(t *testing.T) {
 }
 
 // The context ends a wait, and a backlog between two of its ticks.
-func TestEnds(t *testing.T) {
+func TestTicksEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		start := time.Now()
-		if err := ticker.Run(ctx, ticker.Options{Period: time.Hour}, func() { t.Error("a tick") }); err != nil {
+		if err := runTicks(ctx, tickOptions{period: time.Hour}, func() { t.Error("a tick") }); err != nil {
 			t.Error(err)
 		}
 		if d := time.Since(start); d != time.Minute {
 			t.Errorf("ended after %v", d)
 		}
 	})
-	began, _ := ticks(t, 2, map[int]time.Duration{1: time.Second}, ticker.Options{})
+	began, _ := ticks(t, 2, map[int]time.Duration{1: time.Second}, tickOptions{})
 	if len(began) != 2 {
 		t.Errorf("%d ticks, want 2: the context ended while others were due", len(began))
 	}
-	if err := ticker.Run(t.Context(), ticker.Options{}, func() { t.Error("a tick") }); err == nil {
+	if err := runTicks(t.Context(), tickOptions{}, func() { t.Error("a tick") }); err == nil {
 		t.Error("a period of 0 is accepted")
 	}
 }
 
-// count is an Observer without allocations.
+// count is a tickObserver without allocations.
 type count struct {
 	ticks int
 	late  time.Duration
@@ -135,12 +133,12 @@ func (c *count) Overran(time.Duration)    {}
 func (c *count) Restarted(int)            {}
 
 // A tick allocates nothing: a run of many has no more allocations than one of few.
-func TestDoesNotAllocate(t *testing.T) {
+func TestATickDoesNotAllocate(t *testing.T) {
 	run := func(n int) float64 {
 		return testing.AllocsPerRun(3, func() {
 			ctx, cancel := context.WithCancel(t.Context())
 			left := n
-			ticker.Run(ctx, ticker.Options{Period: 20 * time.Microsecond, Observer: &count{}}, func() {
+			runTicks(ctx, tickOptions{period: 20 * time.Microsecond, observer: &count{}}, func() {
 				if left--; left == 0 {
 					cancel()
 				}
@@ -160,7 +158,7 @@ func BenchmarkLateness(b *testing.B) {
 	b.ReportAllocs()
 	s := &seen{late: make([]time.Duration, 0, b.N)}
 	left := b.N
-	ticker.Run(ctx, ticker.Options{Period: ms, Observer: s}, func() {
+	runTicks(ctx, tickOptions{period: ms, observer: s}, func() {
 		if left--; left == 0 {
 			cancel()
 		}
