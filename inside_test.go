@@ -71,7 +71,7 @@ var inside = map[string][]room{
 	"services/arena": {
 		{".", []string{"room", "lanes", "fleet", "agones", "match", "heartbeat", "page", "socket", "auth", "delta", "recording", "game", "wire"}, "assembles the service"},
 		{"room", []string{"match", "socket", "delta", "game", "wire"}, "a room and what it writes; it knows no other room, and no request"},
-		{"delta", []string{"bits", "game", "wire"}, "states as bits; it knows no client"},
+		{"delta", []string{"game", "wire"}, "states as bits; it knows no client"},
 		{"heartbeat", nil, "one endpoint in several ways; it knows no room"},
 		{"page", nil, "files for the browser"},
 		{"auth", nil, "who a player is"},

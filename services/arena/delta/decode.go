@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"dyno/services/arena/bits"
 	"dyno/services/arena/game"
 )
 
@@ -35,7 +34,7 @@ func (d *Decoder) Decode(message []byte) (*State, uint32, error) {
 		return nil, 0, errors.New("the acknowledged sequence number is not a varint of 32 bits")
 	}
 	now := &d.states[d.next]
-	if err := d.decode(now, bits.NewReader(message[1+n:])); err != nil {
+	if err := d.decode(now, newBitReader(message[1+n:])); err != nil {
 		return nil, 0, err
 	}
 	d.known = min(d.known+1, 2)
@@ -51,7 +50,7 @@ func (d *Decoder) last(i int) *State {
 	return &d.states[(d.next+2-i)%len(d.states)]
 }
 
-func (d *Decoder) decode(now *State, r bits.Reader) error {
+func (d *Decoder) decode(now *State, r bitReader) error {
 	now.Entities = now.Entities[:0]
 	full, want := r.Flag(), r.Bits(8)
 	var err error
@@ -76,7 +75,7 @@ func (d *Decoder) decode(now *State, r bits.Reader) error {
 	return nil
 }
 
-func (d *Decoder) decodeDelta(r *bits.Reader, now *State) error {
+func (d *Decoder) decodeDelta(r *bitReader, now *State) error {
 	ticks, old, tick := r.Number(orderGap), r.Number(orderGap), r.Bits(tickBits)
 	base, before := d.last(0), d.last(1)
 	if old == 1 {
@@ -117,7 +116,7 @@ func (d *Decoder) decodeDelta(r *bits.Reader, now *State) error {
 }
 
 // readJoined reads how many entities without a base there are, and them.
-func readJoined(r *bits.Reader, now *State, order int) error {
+func readJoined(r *bitReader, now *State, order int) error {
 	count := int(r.Number(order))
 	if len(now.Entities)+count > MaxEntities {
 		return fmt.Errorf("it has %d entities; a state has at most %d", len(now.Entities)+count, MaxEntities)
@@ -138,7 +137,7 @@ func readJoined(r *bits.Reader, now *State, order int) error {
 }
 
 // readChanges reads what became of the entities of base.
-func readChanges(r *bits.Reader, now, base, before *State) error {
+func readChanges(r *bitReader, now, base, before *State) error {
 	order := int(r.Bits(runBits))
 	left := uint32(len(base.Entities))
 	run := uint32(0) // how many are as predicted; then one is not
@@ -171,7 +170,7 @@ func readChanges(r *bits.Reader, now, base, before *State) error {
 }
 
 // readRecord reads what differs of an entity; false: it is no more.
-func readRecord(r *bits.Reader, m *motion, e *game.Entity) (stays bool, err error) {
+func readRecord(r *bitReader, m *motion, e *game.Entity) (stays bool, err error) {
 	kind := kindStep
 	for kind < kindRemoved && r.Flag() {
 		kind++
@@ -190,7 +189,7 @@ func readRecord(r *bits.Reader, m *motion, e *game.Entity) (stays bool, err erro
 	return kind != kindRemoved, nil
 }
 
-func readAny(r *bits.Reader, m *motion, e *game.Entity) error {
+func readAny(r *bitReader, m *motion, e *game.Entity) error {
 	switch form := r.Bits(formBits); form {
 	case formPredicted:
 		e.X, e.Y = m.x, m.y

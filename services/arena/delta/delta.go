@@ -16,7 +16,6 @@ import (
 	"iter"
 	"math"
 
-	"dyno/services/arena/bits"
 	"dyno/services/arena/game"
 )
 
@@ -73,7 +72,7 @@ func Append(dst []byte, now, base, before *State) []byte {
 }
 
 func appendFull(dst []byte, now *State) []byte {
-	w := bits.Writer{Bytes: dst}
+	w := bitWriter{Bytes: dst}
 	w.Flag(true)
 	w.Bits(check(now.Hash), 8)
 	w.Bits(now.Tick, 32)
@@ -82,7 +81,7 @@ func appendFull(dst []byte, now *State) []byte {
 }
 
 func appendDelta(dst []byte, now, base, before *State) []byte {
-	w := bits.Writer{Bytes: dst}
+	w := bitWriter{Bytes: dst}
 	w.Flag(false)
 	w.Bits(check(now.Hash), 8)
 	w.Number(now.Tick-base.Tick-1, orderGap)
@@ -109,7 +108,7 @@ func check(hash uint64) uint32 { return uint32(hash >> 56) }
 
 // writeChanges writes a record for each entity of base that is not as predicted, behind how many
 // before it are.
-func writeChanges(w *bits.Writer, now, base, before *State) {
+func writeChanges(w *bitWriter, now, base, before *State) {
 	order := runOrder(now, base, before)
 	w.Bits(uint32(order), runBits)
 	run := uint32(0)
@@ -133,7 +132,7 @@ func runOrder(now, base, before *State) int {
 	run := uint32(0)
 	count := func() {
 		for order := range length {
-			length[order] += bits.NumberLen(run, order)
+			length[order] += numberLen(run, order)
 		}
 		run = 0
 	}
@@ -157,7 +156,7 @@ func runOrder(now, base, before *State) int {
 }
 
 // writeJoined writes how many entities are not among others, and them.
-func writeJoined(w *bits.Writer, now *State, others []game.Entity, order int) {
+func writeJoined(w *bitWriter, now *State, others []game.Entity, order int) {
 	count := uint32(0)
 	for range joined(now.Entities, others) {
 		count++
@@ -184,7 +183,7 @@ func joined(all, others []game.Entity) iter.Seq[*game.Entity] {
 }
 
 // writeNew writes an entity without a base, whose id is at least that.
-func writeNew(w *bits.Writer, e *game.Entity, least uint32) {
+func writeNew(w *bitWriter, e *game.Entity, least uint32) {
 	w.Number(e.ID-least, orderGap)
 	writePlace(w, e.X, e.Y)
 	writeWide(w, e.Dir, dirBits)
@@ -195,7 +194,7 @@ func writeNew(w *bits.Writer, e *game.Entity, least uint32) {
 	w.Number(e.Score, orderScore)
 }
 
-func readNew(r *bits.Reader, least uint64) (e game.Entity, ok bool) {
+func readNew(r *bitReader, least uint64) (e game.Entity, ok bool) {
 	id := least + uint64(r.Number(orderGap))
 	e.ID = uint32(id)
 	e.X, e.Y = readPlace(r)
@@ -209,7 +208,7 @@ func readNew(r *bits.Reader, least uint64) (e game.Entity, ok bool) {
 }
 
 // writePlace writes a point: a bit, and its coordinates with the bits of one in the world, or 32.
-func writePlace(w *bits.Writer, x, y int32) {
+func writePlace(w *bitWriter, x, y int32) {
 	n := placeLen(x, y)
 	w.Flag(n > placeBits)
 	w.Bits(uint32(x), n)
@@ -223,7 +222,7 @@ func placeLen(x, y int32) int {
 	return placeBits
 }
 
-func readPlace(r *bits.Reader) (x, y int32) {
+func readPlace(r *bitReader) (x, y int32) {
 	n := placeBits
 	if r.Flag() {
 		n = 32
@@ -232,7 +231,7 @@ func readPlace(r *bits.Reader) (x, y int32) {
 }
 
 // writeWide writes a bit and a number, with n bits where those are enough, or 32.
-func writeWide(w *bits.Writer, v uint32, n int) {
+func writeWide(w *bitWriter, v uint32, n int) {
 	if v>>n != 0 {
 		n = 32
 	}
@@ -240,7 +239,7 @@ func writeWide(w *bits.Writer, v uint32, n int) {
 	w.Bits(v, n)
 }
 
-func readWide(r *bits.Reader, n int) uint32 {
+func readWide(r *bitReader, n int) uint32 {
 	if r.Flag() {
 		n = 32
 	}

@@ -1,7 +1,6 @@
 package delta
 
 import (
-	"dyno/services/arena/bits"
 	"dyno/services/arena/game"
 )
 
@@ -75,7 +74,7 @@ func (p *pairs) asPredicted() bool {
 // same is whether hit points and score are the same.
 func (p *pairs) same() bool { return p.now.HP == p.from.HP && p.now.Score == p.from.Score }
 
-func writeRecord(w *bits.Writer, p *pairs) {
+func writeRecord(w *bitWriter, p *pairs) {
 	if p.now == nil {
 		w.Bits(0b1111, 4)
 		return
@@ -123,7 +122,7 @@ func (p *pairs) findStep() (found int, inHalf bool) {
 
 // writeStep writes which of the steps it is, of which last is none: 3 bits for eight; of nine the
 // last two have another bit.
-func writeStep(w *bits.Writer, last, step int) {
+func writeStep(w *bitWriter, last, step int) {
 	switch {
 	case last == other && step >= 7:
 		w.Bits(uint32(step+7), 4)
@@ -134,7 +133,7 @@ func writeStep(w *bits.Writer, last, step int) {
 	}
 }
 
-func readStep(r *bits.Reader, last int) int {
+func readStep(r *bitReader, last int) int {
 	step := int(r.Bits(3))
 	switch {
 	case last == other && step == 7:
@@ -146,7 +145,7 @@ func readStep(r *bits.Reader, last int) int {
 }
 
 // writeAny writes a record that can have everything.
-func writeAny(w *bits.Writer, p *pairs, placed bool, step int, half bool) {
+func writeAny(w *bitWriter, p *pairs, placed bool, step int, half bool) {
 	form, expected := formPredicted, p.from.Dir
 	pace, paced := p.findPace()
 	switch {
@@ -205,7 +204,7 @@ func (p *pairs) findPace() (pace int64, step int) {
 // shortest returns the form of a place that no step explains.
 func (p *pairs) shortest() int {
 	length := func(x, y int32) int {
-		return bits.SignedLen(p.now.X-x, orderPlace) + bits.SignedLen(p.now.Y-y, orderPlace)
+		return signedLen(p.now.X-x, orderPlace) + signedLen(p.now.Y-y, orderPlace)
 	}
 	form, least := formPlace, 1+2*placeLen(p.now.X, p.now.Y)
 	if n := length(p.from.X, p.from.Y); n < least {
@@ -219,7 +218,7 @@ func (p *pairs) shortest() int {
 
 // writeAim writes an aim as the Number of the zigzag of its turn from the expected one, in 1/256;
 // an aim of 256 or more is the Number itself.
-func writeAim(w *bits.Writer, dir, expected uint32) {
+func writeAim(w *bitWriter, dir, expected uint32) {
 	if dir < 256 {
 		turn := int32(int8(dir - expected))
 		dir = uint32(turn<<1 ^ turn>>31)
@@ -227,7 +226,7 @@ func writeAim(w *bits.Writer, dir, expected uint32) {
 	w.Number(dir, orderAim)
 }
 
-func readAim(r *bits.Reader, expected uint32) uint32 {
+func readAim(r *bitReader, expected uint32) uint32 {
 	v := r.Number(orderAim)
 	if v < 256 {
 		return (expected + (v>>1 ^ -(v & 1))) & 255

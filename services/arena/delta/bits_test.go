@@ -1,4 +1,4 @@
-package bits
+package delta
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestCodes(t *testing.T) {
+func TestBitCodes(t *testing.T) {
 	for _, test := range []struct {
 		v     uint32
 		order int
@@ -16,12 +16,12 @@ func TestCodes(t *testing.T) {
 	}{
 		{0, 0, "1"}, {1, 0, "010"}, {2, 0, "011"}, {3, 0, "00100"}, {0, 3, "1000"}, {7, 3, "1111"}, {8, 3, "010000"}, {math.MaxUint32, 0, "000000000000000000000000000000001" + "00000000000000000000000000000000"},
 	} {
-		var w Writer
+		var w bitWriter
 		w.Number(test.v, test.order)
-		if n := NumberLen(test.v, test.order); n != len(test.want) {
+		if n := numberLen(test.v, test.order); n != len(test.want) {
 			t.Errorf("%d of order %d: %d bits, not %d", test.v, test.order, n, len(test.want))
 		}
-		r, got := NewReader(w.End()), ""
+		r, got := newBitReader(w.End()), ""
 		for range test.want {
 			got += string(rune('0' + r.Bits(1)))
 		}
@@ -32,7 +32,7 @@ func TestCodes(t *testing.T) {
 }
 
 // What is written is read, in as many bits as the lengths say.
-func TestRoundTrip(t *testing.T) {
+func TestBitRoundTrip(t *testing.T) {
 	type number struct {
 		Kind, Width int
 		V           uint32
@@ -43,7 +43,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		list := rapid.SliceOf(numbers).Draw(t, "numbers")
-		var w Writer
+		var w bitWriter
 		length := 0
 		for _, n := range list {
 			switch n.Kind {
@@ -52,10 +52,10 @@ func TestRoundTrip(t *testing.T) {
 				length += n.Width
 			case 1:
 				w.Number(n.V, n.Width)
-				length += NumberLen(n.V, n.Width)
+				length += numberLen(n.V, n.Width)
 			case 2:
 				w.Signed(int32(n.V), n.Width)
-				length += SignedLen(int32(n.V), n.Width)
+				length += signedLen(int32(n.V), n.Width)
 			case 3:
 				w.Flag(n.V&1 == 1)
 				length++
@@ -65,7 +65,7 @@ func TestRoundTrip(t *testing.T) {
 		if len(out) != (length+7)/8 {
 			t.Fatalf("%d bytes for %d bits", len(out), length)
 		}
-		r := NewReader(out)
+		r := newBitReader(out)
 		for i, n := range list {
 			switch n.Kind {
 			case 0:
@@ -92,40 +92,40 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-func TestErrors(t *testing.T) {
+func TestBitErrors(t *testing.T) {
 	for name, test := range map[string]struct {
 		in   []byte
-		read func(*Reader)
+		read func(*bitReader)
 		want error
 	}{
-		"short":        {[]byte{1}, func(r *Reader) { r.Bits(9) }, ErrShort},
-		"short number": {[]byte{0}, func(r *Reader) { r.Number(0) }, ErrShort},
-		"zeros":        {make([]byte, 100), func(r *Reader) { r.Number(0) }, ErrLarge},
-		"33 bits":      {[]byte{0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff}, func(r *Reader) { r.Number(0) }, ErrLarge},
-		"a byte more":  {[]byte{1, 0}, func(r *Reader) { r.Bits(8) }, ErrRest},
-		"not zeros":    {[]byte{1}, func(r *Reader) { r.Bits(7) }, ErrRest},
+		"short":        {[]byte{1}, func(r *bitReader) { r.Bits(9) }, errShort},
+		"short number": {[]byte{0}, func(r *bitReader) { r.Number(0) }, errShort},
+		"zeros":        {make([]byte, 100), func(r *bitReader) { r.Number(0) }, errLarge},
+		"33 bits":      {[]byte{0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff}, func(r *bitReader) { r.Number(0) }, errLarge},
+		"a byte more":  {[]byte{1, 0}, func(r *bitReader) { r.Bits(8) }, errRest},
+		"not zeros":    {[]byte{1}, func(r *bitReader) { r.Bits(7) }, errRest},
 	} {
-		r := NewReader(test.in)
+		r := newBitReader(test.in)
 		test.read(&r)
 		if err := r.End(); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, not %v", name, err, test.want)
 		}
-		if test.want != ErrRest && (r.Bits(32) != 0 || r.Number(3) != 0 || r.Signed(0) != 0 || r.Left() != 0) {
+		if test.want != errRest && (r.Bits(32) != 0 || r.Number(3) != 0 || r.Signed(0) != 0 || r.Left() != 0) {
 			t.Errorf("%s: numbers after the error", name)
 		}
 	}
 }
 
-// FuzzReader reads any bytes by any calls, and each Number that is read has one code only.
-func FuzzReader(f *testing.F) {
+// FuzzBitReader reads any bytes by any calls, and each Number that is read has one code only.
+func FuzzBitReader(f *testing.F) {
 	f.Add([]byte{0, 8, 65, 3}, []byte{0xff, 0, 1})
 	f.Add([]byte{66, 67, 128, 130}, []byte{0, 0, 0, 0, 0, 0, 0, 0, 0})
 	f.Add([]byte{64}, []byte{0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, calls, in []byte) {
-		r := NewReader(in)
-		var w Writer
+		r := newBitReader(in)
+		var w bitWriter
 		for _, c := range calls {
-			width := int(c&63) % (Widest + 1)
+			width := int(c&63) % (widest + 1)
 			switch c >> 6 {
 			case 0:
 				v := r.Bits(width)
@@ -150,11 +150,11 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-func TestAllocations(t *testing.T) {
+func TestBitAllocations(t *testing.T) {
 	buffer := make([]byte, 0, 1024)
 	if got := testing.AllocsPerRun(100, func() {
-		out := numbers(buffer)
-		r := NewReader(out)
+		out := appendNumbers(buffer)
+		r := newBitReader(out)
 		for range 100 {
 			r.Bits(3)
 			r.Number(4)
@@ -164,8 +164,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-func numbers(buffer []byte) []byte {
-	w := Writer{Bytes: buffer}
+func appendNumbers(buffer []byte) []byte {
+	w := bitWriter{Bytes: buffer}
 	for i := range uint32(100) {
 		w.Bits(i, 3)
 		w.Number(i, 4)
@@ -173,19 +173,19 @@ func numbers(buffer []byte) []byte {
 	return w.End()
 }
 
-func BenchmarkWriter(b *testing.B) {
+func BenchmarkBitWriter(b *testing.B) {
 	buffer := make([]byte, 0, 1024)
 	b.ReportAllocs()
 	for b.Loop() {
-		numbers(buffer)
+		appendNumbers(buffer)
 	}
 }
 
-func BenchmarkReader(b *testing.B) {
-	in := numbers(nil)
+func BenchmarkBitReader(b *testing.B) {
+	in := appendNumbers(nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		r := NewReader(in)
+		r := newBitReader(in)
 		for range 100 {
 			r.Bits(3)
 			r.Number(4)
