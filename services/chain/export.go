@@ -12,7 +12,6 @@ import (
 
 	"dyno/parts/output"
 	"dyno/parts/progress"
-	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/journal"
 )
@@ -45,10 +44,10 @@ func Export(ctx context.Context, dir, path string, stdout, stderr io.Writer) (er
 	}
 	return output.To(path, stdout, func(w io.Writer) error {
 		if filepath.Ext(path) != ".gz" {
-			return archive.Export(ctx, w, 1, last, block)
+			return blockchain.Export(ctx, w, 1, last, block)
 		}
 		zipped := gzip.NewWriter(w)
-		return errors.Join(archive.Export(ctx, zipped, 1, last, block), zipped.Close())
+		return errors.Join(blockchain.Export(ctx, zipped, 1, last, block), zipped.Close())
 	})
 }
 

@@ -18,7 +18,6 @@ import (
 	"dyno/services/chain/journal"
 	"dyno/services/chain/node"
 	"dyno/services/chain/peers"
-	"dyno/services/chain/peers/identity"
 )
 
 // nodes is the flags for several nodes.
@@ -42,8 +41,8 @@ func (f *nodes) alone() bool {
 }
 
 // ReadKey reads the key of a node from its file.
-func ReadKey(path string) (identity.Key, error) {
-	key, err := identity.Read(path)
+func ReadKey(path string) (peers.Key, error) {
+	key, err := peers.ReadKey(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w: chaind key new --node-key %s makes a key", err, path)
 	}
@@ -60,7 +59,7 @@ func (f *nodes) options() (o peers.Options, err error) {
 	}
 	if f.follow != "" {
 		a, err := peers.ParseAddress(f.follow)
-		if err == nil && a.ID == (identity.ID{}) {
+		if err == nil && a.ID == (peers.ID{}) {
 			err = errors.New("name the node by its id, too, as ID@" + a.Host + " (chaind key show prints the id)")
 		}
 		if err != nil {
@@ -76,7 +75,7 @@ func (f *nodes) options() (o peers.Options, err error) {
 		o.Addresses = append(o.Addresses, a)
 	}
 	for _, text := range f.ids {
-		id, err := identity.ParseID(text)
+		id, err := peers.ParseID(text)
 		if err != nil {
 			return o, fmt.Errorf("--peer-id: %w", err)
 		}

@@ -10,12 +10,12 @@ import (
 
 	"dyno/parts/servicetest"
 	"dyno/services/chain/cluster"
-	"dyno/services/chain/peers/identity"
+	"dyno/services/chain/peers"
 )
 
 func TestWrongNodes(t *testing.T) {
 	dir := t.TempDir()
-	key := identity.New()
+	key := peers.NewKey()
 	file := filepath.Join(dir, "node.key")
 	if err := key.Write(file); err != nil {
 		t.Fatal(err)
@@ -29,8 +29,8 @@ func TestWrongNodes(t *testing.T) {
 		{[]string{"--peer=b:1"}, "chaind key new"},
 		{[]string{"--node-key", file}, "name the other nodes"},
 		{[]string{"--node-key", file, "--follow=b:1"}, "by its id, too"},
-		{append(raft, "--follow="+identity.New().ID().String()+"@b:1"), "a solo node is followed"},
-		{[]string{"--node-key", file, "--follow=" + identity.New().ID().String() + "@b:1", "--read-only"}, "exclude each other"},
+		{append(raft, "--follow="+peers.NewKey().ID().String()+"@b:1"), "a solo node is followed"},
+		{[]string{"--node-key", file, "--follow=" + peers.NewKey().ID().String() + "@b:1", "--read-only"}, "exclude each other"},
 		{[]string{"--consensus=raft"}, "chaind key new"},
 		{[]string{"--consensus=raft", "--read-only"}, "exclude each other"},
 		{[]string{"--consensus=raft", "--node-key", file + "x", "--peer=b:1"}, "does not exist"},

@@ -17,7 +17,7 @@ import (
 )
 
 // public is the folder of the public chain, with its genesis.
-const public = "archive/testdata"
+const public = "testdata/archive"
 
 // node is chaind in this process.
 type node struct {

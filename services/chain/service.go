@@ -19,7 +19,6 @@ import (
 	"dyno/parts/assembly"
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
-	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/node"
@@ -106,7 +105,7 @@ func importFile(ctx context.Context, env *daemon.Env, genesisFile, path string) 
 	defer func() { err = errors.Join(err, c.Close()) }()
 	var done atomic.Int64
 	bar := progress.Show(env.Stderr, "blocks", func() progress.State { return progress.State{Done: done.Load()} })
-	err = archive.Import(ctx, c, file, func() { done.Add(1) })
+	err = blockchain.Import(ctx, c, file, func() { done.Add(1) })
 	bar.Close()
 	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%s: %w", path, err)

@@ -22,7 +22,6 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"dyno/services/chain/answer"
-	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/jsonrpc"
@@ -33,7 +32,7 @@ import (
 // open returns the public chain.
 func open(t testing.TB) Backend {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../archive/testdata", "genesis.json"))
+	text, err := os.ReadFile(filepath.Join("../testdata/archive", "genesis.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,12 +45,12 @@ func open(t testing.TB) Backend {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	blocks, err := os.Open(filepath.Join("../archive/testdata", "chain.rlp"))
+	blocks, err := os.Open(filepath.Join("../testdata/archive", "chain.rlp"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer blocks.Close()
-	if err := archive.Import(t.Context(), c, blocks, func() {}); err != nil {
+	if err := blockchain.Import(t.Context(), c, blocks, func() {}); err != nil {
 		t.Fatal(err)
 	}
 	return Backend{Genesis: c.Genesis, Blocks: c.Blocks, States: c, Pool: ReadOnly{}, Feed: ReadOnly{}, Recent: NewRecent()}

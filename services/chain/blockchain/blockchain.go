@@ -1,6 +1,6 @@
 // Package blockchain is a chain on disk: its blocks, and the states that executing them leaves. It
 // appends blocks that it has executed and judged, and after a crash executes again those whose
-// state was lost.
+// state was lost. It reads and writes files of blocks as geth import and geth export do.
 //
 // The last 128 states can be read. Those before are computed again from the blocks when they are
 // needed.

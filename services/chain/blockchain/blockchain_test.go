@@ -12,14 +12,13 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
 )
 
-func read(t *testing.T, name string) []byte {
+func read(t testing.TB, name string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../archive/testdata", name))
+	text, err := os.ReadFile(filepath.Join("../testdata/archive", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +50,7 @@ func killed(t *testing.T, states string) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	n := 0
-	err = archive.Import(ctx, c, bytes.NewReader(read(t, "chain.rlp")), func() {
+	err = blockchain.Import(ctx, c, bytes.NewReader(read(t, "chain.rlp")), func() {
 		if n++; n == 30 {
 			stop()
 		}
@@ -79,7 +78,7 @@ func killed(t *testing.T, states string) {
 	if c.Head().Hash() != want || again == 0 {
 		t.Errorf("head %d after %d blocks were executed again", c.Head().Number, again)
 	}
-	if err := archive.Import(t.Context(), c, bytes.NewReader(read(t, "chain.rlp")), func() { n++ }); err != nil || n != 54 {
+	if err := blockchain.Import(t.Context(), c, bytes.NewReader(read(t, "chain.rlp")), func() { n++ }); err != nil || n != 54 {
 		t.Errorf("%d blocks, %v", n, err)
 	}
 	if err := c.Close(); err != nil {
@@ -125,7 +124,7 @@ func TestDamagedStates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = archive.Import(t.Context(), c, bytes.NewReader(read(t, "chain.rlp")), func() {})
+			err = blockchain.Import(t.Context(), c, bytes.NewReader(read(t, "chain.rlp")), func() {})
 			want := c.Head().Hash()
 			if err = errors.Join(err, c.Close()); err != nil {
 				t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 
-	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 )
 
@@ -38,7 +37,7 @@ func roundTrip(t *testing.T, states string) {
 	dir, blocks := t.TempDir(), read(t, "chain.rlp")
 	c := begin(t, dir, states)
 	n := 0
-	if err := archive.Import(t.Context(), c, bytes.NewReader(blocks), func() { n++ }); err != nil {
+	if err := blockchain.Import(t.Context(), c, bytes.NewReader(blocks), func() { n++ }); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -46,7 +45,7 @@ func roundTrip(t *testing.T, states string) {
 			t.Fatalf("%d blocks up to %x", n, hash)
 		}
 		var out bytes.Buffer
-		if err := archive.Export(t.Context(), &out, 1, 54, c.Blocks.RawBlock); err != nil || !bytes.Equal(out.Bytes(), blocks) {
+		if err := blockchain.Export(t.Context(), &out, 1, 54, c.Blocks.RawBlock); err != nil || !bytes.Equal(out.Bytes(), blocks) {
 			t.Errorf("another file is exported: %d bytes, %v", out.Len(), err)
 		}
 		if err := c.Close(); err != nil {
@@ -54,7 +53,7 @@ func roundTrip(t *testing.T, states string) {
 		}
 		c = begin(t, dir, states)
 	}
-	if err := archive.Import(t.Context(), c, bytes.NewReader(blocks), func() { t.Error("a block twice") }); err != nil {
+	if err := blockchain.Import(t.Context(), c, bytes.NewReader(blocks), func() { t.Error("a block twice") }); err != nil {
 		t.Error(err)
 	}
 	if err := c.Close(); err != nil {
@@ -151,7 +150,7 @@ func wrongBlocks(t *testing.T, states string) {
 			wrong = append([]byte{0xc0 + byte(len(wrong))}, wrong...)
 		}
 		before := c.Head().Hash()
-		err = archive.Import(t.Context(), c, bytes.NewReader(wrong), func() { t.Error("appended") })
+		err = blockchain.Import(t.Context(), c, bytes.NewReader(wrong), func() { t.Error("appended") })
 		if err == nil || !strings.Contains(err.Error(), v.says) {
 			t.Errorf("block %d: %v, want %q", v.number, err, v.says)
 		}
@@ -159,7 +158,7 @@ func wrongBlocks(t *testing.T, states string) {
 			t.Errorf("block %d: the head has moved", v.number)
 		}
 	}
-	if err := archive.Import(t.Context(), c, bytes.NewReader(bytes.Join(raw, nil)), func() {}); err != nil || c.Head().Hash() != common.HexToHash(headHash) {
+	if err := blockchain.Import(t.Context(), c, bytes.NewReader(bytes.Join(raw, nil)), func() {}); err != nil || c.Head().Hash() != common.HexToHash(headHash) {
 		t.Errorf("after all of them: %v, head %x", err, c.Head().Hash())
 	}
 	other := blocks[9].Header()
@@ -168,7 +167,7 @@ func wrongBlocks(t *testing.T, states string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := archive.Import(t.Context(), c, bytes.NewReader(text), func() {}); err == nil || !strings.Contains(err.Error(), "another block") {
+	if err := blockchain.Import(t.Context(), c, bytes.NewReader(text), func() {}); err == nil || !strings.Contains(err.Error(), "another block") {
 		t.Errorf("another block 10: %v", err)
 	}
 }

@@ -12,10 +12,9 @@ import (
 
 	"github.com/ethereum/go-ethereum/core/types"
 
+	"dyno/services/chain/flat"
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/state"
-	"dyno/services/chain/state/flat"
-	"dyno/services/chain/state/statedb"
 )
 
 // kind is a way to keep states.
@@ -28,7 +27,7 @@ type kind struct {
 // kinds are the ways to keep states, the default first.
 var kinds = []kind{
 	{"statedb", "states", func(dir string, rules genesis.Rules, readOnly bool) (state.States, error) {
-		return statedb.Open(dir, statedb.Options{ReadOnly: readOnly, RootEvery: rules.RootEvery})
+		return state.OpenStateDB(dir, state.Options{ReadOnly: readOnly, RootEvery: rules.RootEvery})
 	}},
 	{"flat", "flat", func(dir string, rules genesis.Rules, readOnly bool) (state.States, error) {
 		return flat.Open(dir, flat.Options{ReadOnly: readOnly, RootEvery: rules.RootEvery})

@@ -18,7 +18,6 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/ethereum/go-ethereum/tests"
 
-	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
 )
@@ -126,7 +125,7 @@ func (v vector) run(t *testing.T, states string) (refused, aside int) {
 			continue
 		}
 		before := c.Head().Hash()
-		err = archive.Import(t.Context(), c, bytes.NewReader(raw), func() {})
+		err = blockchain.Import(t.Context(), c, bytes.NewReader(raw), func() {})
 		switch {
 		case valid && err != nil:
 			t.Errorf("%s: block %d, which is valid, is refused: %v", states, block.NumberU64(), err)

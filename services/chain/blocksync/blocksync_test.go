@@ -20,7 +20,6 @@ import (
 	"go.uber.org/goleak"
 
 	"dyno/services/chain/peers"
-	"dyno/services/chain/peers/identity"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -281,10 +280,10 @@ func TestDiskStopsSync(t *testing.T) {
 // direct passes requests to the handler.
 type direct struct{ serve peers.Answer }
 
-func (d direct) Request(ctx context.Context, to identity.ID, _ peers.Kind, body []byte) ([]byte, error) {
+func (d direct) Request(ctx context.Context, to peers.ID, _ peers.Kind, body []byte) ([]byte, error) {
 	return d.serve(ctx, to, body)
 }
-func (d direct) Blame(identity.ID, error) {}
+func (d direct) Blame(peers.ID, error) {}
 
 func TestRemote(t *testing.T) {
 	large := make([]byte, answerBytes/3)
@@ -294,7 +293,7 @@ func TestRemote(t *testing.T) {
 		}
 		return honest()[n], nil
 	})
-	p := Remote(direct{serve}, identity.ID{}, length)
+	p := Remote(direct{serve}, peers.ID{}, length)
 	for _, tt := range []struct {
 		from    uint64
 		n, want int
@@ -304,11 +303,11 @@ func TestRemote(t *testing.T) {
 			t.Errorf("%d blocks from %d: %d, %v, want %d", tt.n, tt.from, len(raws), err, tt.want)
 		}
 	}
-	if _, err := serve(t.Context(), identity.ID{}, []byte("short")); !errors.As(err, new(*peers.Offence)) {
+	if _, err := serve(t.Context(), peers.ID{}, []byte("short")); !errors.As(err, new(*peers.Offence)) {
 		t.Errorf("a malformed request: %v", err)
 	}
 	c := newChain()
-	if err := Sync(t.Context(), c, []Peer{Remote(direct{Serve(func() uint64 { return 100 }, func(n uint64) ([]byte, error) { return honest()[n], nil })}, identity.ID{}, 100)}); err != nil || c.Head() != 100 {
+	if err := Sync(t.Context(), c, []Peer{Remote(direct{Serve(func() uint64 { return 100 }, func(n uint64) ([]byte, error) { return honest()[n], nil })}, peers.ID{}, 100)}); err != nil || c.Head() != 100 {
 		t.Errorf("synced to %d, %v", c.Head(), err)
 	}
 }

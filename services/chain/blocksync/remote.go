@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 
 	"dyno/services/chain/peers"
-	"dyno/services/chain/peers/identity"
 )
 
 // Bounds of an answer, which has at least one block.
@@ -16,16 +15,16 @@ const (
 
 // Network is what a sync needs of a peers.Network.
 type Network interface {
-	Request(ctx context.Context, to identity.ID, kind peers.Kind, body []byte) ([]byte, error)
-	Blame(id identity.ID, why error)
+	Request(ctx context.Context, to peers.ID, kind peers.Kind, body []byte) ([]byte, error)
+	Blame(id peers.ID, why error)
 }
 
 // Remote is a peer of a network, with its last block.
-func Remote(n Network, id identity.ID, head uint64) Peer { return &remote{n, id, head} }
+func Remote(n Network, id peers.ID, head uint64) Peer { return &remote{n, id, head} }
 
 type remote struct {
 	network Network
-	id      identity.ID
+	id      peers.ID
 	head    uint64
 }
 
@@ -39,7 +38,7 @@ func (r *remote) Fetch(ctx context.Context, from uint64, n int) ([][]byte, error
 }
 
 // Request asks a peer for at most n blocks, or for what else it serves of each by Serve.
-func Request(ctx context.Context, network Network, id identity.ID, kind peers.Kind, from uint64, n int) ([][]byte, error) {
+func Request(ctx context.Context, network Network, id peers.ID, kind peers.Kind, from uint64, n int) ([][]byte, error) {
 	n = min(n, answerBlocks)
 	question := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(nil, from), uint32(n))
 	body, err := network.Request(ctx, id, kind, question)
@@ -53,7 +52,7 @@ func Request(ctx context.Context, network Network, id identity.ID, kind peers.Ki
 // requested of blocks. Block returns an
 // error for one that the chain has not.
 func Serve(head func() uint64, block func(number uint64) ([]byte, error)) peers.Answer {
-	return func(_ context.Context, _ identity.ID, question []byte) (body []byte, err error) {
+	return func(_ context.Context, _ peers.ID, question []byte) (body []byte, err error) {
 		if len(question) != 12 {
 			return nil, peers.Offencef("a request for blocks of %d bytes", len(question))
 		}

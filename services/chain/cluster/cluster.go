@@ -27,7 +27,6 @@ import (
 	"dyno/services/chain/journal"
 	"dyno/services/chain/node"
 	"dyno/services/chain/peers"
-	"dyno/services/chain/peers/identity"
 	"dyno/services/chain/raft"
 )
 
@@ -45,7 +44,7 @@ const (
 type Options struct {
 	Network  *peers.Network      // which does not run yet
 	Listener net.Listener        // nil: no peer can dial this node
-	Sealer   identity.ID         // for OpenFollower
+	Sealer   peers.ID            // for OpenFollower
 	Raft     func(*raft.Options) // changes those of Open, for exhibits; nil: nothing does
 	Log      *slog.Logger
 	Fail     func(error) // receives the error after which the node must be started again
@@ -57,7 +56,7 @@ type Journal struct {
 	wal     *wal.Log
 	raft    *raft.Node
 	network *peers.Network
-	ids     map[uint64]identity.ID
+	ids     map[uint64]peers.ID
 	node    *node.Node // since Start
 
 	leads atomic.Bool
@@ -73,12 +72,12 @@ type Journal struct {
 }
 
 // number is the ID of a node in raft.
-func number(id identity.ID) uint64 { return binary.BigEndian.Uint64(id[:]) }
+func number(id peers.ID) uint64 { return binary.BigEndian.Uint64(id[:]) }
 
 // Open opens the journal in a folder. Start makes it take part.
 func Open(dir string, o Options) (*Journal, error) {
 	network := o.Network
-	j := &Journal{o: o, network: network, ids: map[uint64]identity.ID{}}
+	j := &Journal{o: o, network: network, ids: map[uint64]peers.ID{}}
 	var voters []uint64
 	for _, id := range append(network.Permitted(), network.ID()) {
 		if other, taken := j.ids[number(id)]; taken || number(id) == 0 {
@@ -112,7 +111,7 @@ func (j *Journal) Network() *peers.Network { return j.network }
 // Start connects to the peers and takes part. The node was opened over this journal.
 func (j *Journal) Start(n *node.Node) {
 	j.node = n
-	j.network.Handle(peers.Raft, func(_ context.Context, from identity.ID, body []byte) error {
+	j.network.Handle(peers.Raft, func(_ context.Context, from peers.ID, body []byte) error {
 		if err := j.raft.Receive(number(from), body); err != nil {
 			return &peers.Offence{Err: err}
 		}

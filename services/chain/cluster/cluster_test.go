@@ -25,7 +25,7 @@ import (
 	"dyno/parts/quicktest"
 	"dyno/parts/servicetest"
 	"dyno/services/chain/chaintest"
-	"dyno/services/chain/peers/identity"
+	"dyno/services/chain/peers"
 )
 
 var builds processtest.Builds
@@ -50,13 +50,13 @@ var client = &http.Client{Timeout: 15 * time.Second}
 func cluster(t *testing.T, size int, args ...string) []*member {
 	program := builds.Program(t, "dyno/services/chain/cmd/chaind")
 	dir := t.TempDir()
-	keys := make([]identity.Key, size)
+	keys := make([]peers.Key, size)
 	addresses, err := freeport.Loopback(size)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range size {
-		keys[i] = identity.New()
+		keys[i] = peers.NewKey()
 		if err := keys[i].Write(filepath.Join(dir, fmt.Sprint(i, ".key"))); err != nil {
 			t.Fatal(err)
 		}

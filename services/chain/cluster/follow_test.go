@@ -26,11 +26,10 @@ import (
 	"dyno/services/chain/chaintest"
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/peers"
-	"dyno/services/chain/peers/identity"
 )
 
 // follower makes a node, which does not run yet, that serves its peers at an address.
-func follower(t *testing.T, key identity.Key, listen string, args ...string) *member {
+func follower(t *testing.T, key peers.Key, listen string, args ...string) *member {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "node.key")
 	if err := key.Write(file); err != nil {
@@ -53,7 +52,7 @@ func (m *member) page(path string) string {
 }
 
 // offences is why a node has blamed a peer; empty: it has not.
-func (m *member) offences(of identity.ID) string {
+func (m *member) offences(of peers.ID) string {
 	var page struct {
 		Peers []struct {
 			ID        string
@@ -78,20 +77,20 @@ type impostor struct {
 	asked   atomic.Int64
 }
 
-func pretend(t *testing.T, key identity.Key, do func(ctx context.Context, from uint64) ([]byte, error), to ...peers.Address) *impostor {
+func pretend(t *testing.T, key peers.Key, do func(ctx context.Context, from uint64) ([]byte, error), to ...peers.Address) *impostor {
 	n, err := peers.New(peers.Options{Key: key, Addresses: to, Chain: chaintest.ChainID,
 		Genesis: genesis.Development().Block().Hash(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &impostor{network: n}
-	n.Handle(peers.Head, func(context.Context, identity.ID, []byte) error { return nil })
-	n.Handle(peers.Raft, func(context.Context, identity.ID, []byte) error { return nil })
-	n.Serve(peers.Hashes, func(context.Context, identity.ID, []byte) ([]byte, error) {
+	n.Handle(peers.Head, func(context.Context, peers.ID, []byte) error { return nil })
+	n.Handle(peers.Raft, func(context.Context, peers.ID, []byte) error { return nil })
+	n.Serve(peers.Hashes, func(context.Context, peers.ID, []byte) ([]byte, error) {
 		return peers.AppendItems(nil, make([]byte, 32), make([]byte, 32), make([]byte, 32)), nil
 	})
-	n.Handle(peers.Transactions, func(context.Context, identity.ID, []byte) error { return nil })
-	n.Serve(peers.Blocks, func(ctx context.Context, _ identity.ID, question []byte) ([]byte, error) {
+	n.Handle(peers.Transactions, func(context.Context, peers.ID, []byte) error { return nil })
+	n.Serve(peers.Blocks, func(ctx context.Context, _ peers.ID, question []byte) ([]byte, error) {
 		p.asked.Add(1)
 		return do(ctx, binary.BigEndian.Uint64(question))
 	})
@@ -104,16 +103,16 @@ func pretend(t *testing.T, key identity.Key, do func(ctx context.Context, from u
 
 // boast says that the impostor has a thousand blocks.
 func (p *impostor) boast() {
-	p.network.Broadcast(peers.Head, append(binary.BigEndian.AppendUint64(nil, 1000), make([]byte, 32)...), identity.ID{})
+	p.network.Broadcast(peers.Head, append(binary.BigEndian.AppendUint64(nil, 1000), make([]byte, 32)...), peers.ID{})
 }
 
 // A follower that joins late has the sealer's blocks, whatever other peers send it, and the sealer
 // mines what the follower is sent, before and after they were parted.
 func TestFollowers(t *testing.T) {
-	keys := make([]identity.Key, 5)
+	keys := make([]peers.Key, 5)
 	permit := []string{"--set=seal=each"}
 	for i := range keys {
-		keys[i] = identity.New()
+		keys[i] = peers.NewKey()
 		if i > 0 {
 			permit = append(permit, "--peer-id", keys[i].ID().String())
 		}
@@ -221,10 +220,10 @@ func TestLeaderIsLiedTo(t *testing.T) {
 
 func leaderIsLiedTo(t *testing.T, do func(context.Context, uint64) ([]byte, error)) {
 	all := cluster(t, 3, "--set=seal=each")
-	keys := make([]identity.Key, 3)
+	keys := make([]peers.Key, 3)
 	for i := range keys {
 		var err error
-		if keys[i], err = identity.Read(flagOf(all[i], "--node-key")); err != nil {
+		if keys[i], err = peers.ReadKey(flagOf(all[i], "--node-key")); err != nil {
 			t.Fatal(err)
 		}
 	}

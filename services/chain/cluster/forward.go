@@ -13,7 +13,6 @@ import (
 	"dyno/services/chain/blocksync"
 	"dyno/services/chain/node"
 	"dyno/services/chain/peers"
-	"dyno/services/chain/peers/identity"
 )
 
 // maxForwarded bounds the transactions of a request, and patience its answer.
@@ -31,7 +30,7 @@ func serve(network *peers.Network, n *node.Node, leads func() bool) {
 		hash, err := c.HashOf(number)
 		return hash[:], err
 	}))
-	network.Serve(peers.Submit, func(ctx context.Context, _ identity.ID, body []byte) ([]byte, error) {
+	network.Serve(peers.Submit, func(ctx context.Context, _ peers.ID, body []byte) ([]byte, error) {
 		raws, err := peers.Items(append([]byte(nil), body...), maxForwarded) // the node keeps them
 		if err != nil {
 			return nil, &peers.Offence{Err: err}
@@ -49,7 +48,7 @@ func (j *Journal) Forward(ctx context.Context, raws [][]byte) []node.Submitted {
 }
 
 // forward has a peer accept transactions.
-func forward(ctx context.Context, network *peers.Network, leader identity.ID, raws [][]byte, log *slog.Logger) []node.Submitted {
+func forward(ctx context.Context, network *peers.Network, leader peers.ID, raws [][]byte, log *slog.Logger) []node.Submitted {
 	out, err := ask(ctx, network, leader, raws)
 	if err == nil {
 		return out
@@ -62,7 +61,7 @@ func forward(ctx context.Context, network *peers.Network, leader identity.ID, ra
 	return out
 }
 
-func ask(ctx context.Context, network *peers.Network, leader identity.ID, raws [][]byte) ([]node.Submitted, error) {
+func ask(ctx context.Context, network *peers.Network, leader peers.ID, raws [][]byte) ([]node.Submitted, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	body, err := network.Request(ctx, leader, peers.Submit, peers.AppendItems(nil, raws...))

@@ -15,7 +15,6 @@ import (
 	"dyno/services/chain/journal"
 	"dyno/services/chain/node"
 	"dyno/services/chain/peers"
-	"dyno/services/chain/peers/identity"
 )
 
 // Solo connects the nodes of a chain that one of them seals. It is a node.Shared. The others
@@ -24,19 +23,19 @@ import (
 type Solo struct {
 	node.Journal // the sealer's own
 	o            Options
-	sealer       identity.ID // zero: this node
-	node         *node.Node  // since Start
+	sealer       peers.ID   // zero: this node
+	node         *node.Node // since Start
 	gossip       *gossip.Gossip
 	tasks        tasks
 
 	mu    sync.Mutex
-	heads map[identity.ID]uint64 // of the peers that are connected
-	news  chan struct{}          // holds one token: the heads have changed
+	heads map[peers.ID]uint64 // of the peers that are connected
+	news  chan struct{}       // holds one token: the heads have changed
 }
 
 // OpenSolo connects the node that seals, over its own journal.
 func OpenSolo(own node.Journal, o Options) *Solo {
-	return &Solo{Journal: own, o: o, heads: map[identity.ID]uint64{}, news: make(chan struct{}, 1)}
+	return &Solo{Journal: own, o: o, heads: map[peers.ID]uint64{}, news: make(chan struct{}, 1)}
 }
 
 // OpenFollower connects a node that follows the one that seals.
@@ -53,7 +52,7 @@ func (s *Solo) Network() *peers.Network { return s.o.Network }
 func (s *Solo) Start(n *node.Node) {
 	s.node = n
 	serve(s.o.Network, n, s.Leads)
-	s.o.Network.Watch(func(id identity.ID, connected bool) {
+	s.o.Network.Watch(func(id peers.ID, connected bool) {
 		if !connected {
 			s.mu.Lock()
 			delete(s.heads, id)
@@ -72,7 +71,7 @@ func (s *Solo) Close() error {
 }
 
 // Leads implements node.Shared.
-func (s *Solo) Leads() bool { return s.sealer == identity.ID{} }
+func (s *Solo) Leads() bool { return s.sealer == peers.ID{} }
 
 // Forward implements node.Shared.
 func (s *Solo) Forward(ctx context.Context, raws [][]byte) []node.Submitted {
@@ -88,7 +87,7 @@ func (s *Solo) Ready() error {
 	return behind(s.node, head)
 }
 
-func (s *Solo) head(of identity.ID) (number uint64, connected bool) {
+func (s *Solo) head(of peers.ID) (number uint64, connected bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	number, connected = s.heads[of]
@@ -215,7 +214,7 @@ func (t talk) Head() (uint64, common.Hash) {
 }
 
 // PeerHead implements gossip.Node.
-func (t talk) PeerHead(from identity.ID, number uint64, _ common.Hash) {
+func (t talk) PeerHead(from peers.ID, number uint64, _ common.Hash) {
 	t.s.mu.Lock()
 	t.s.heads[from] = number
 	t.s.mu.Unlock()

@@ -24,7 +24,6 @@ import (
 	"dyno/agent"
 	"dyno/parts/freeport"
 	"dyno/services/chain/peers"
-	"dyno/services/chain/peers/identity"
 )
 
 // most is the largest number of nodes.
@@ -132,10 +131,10 @@ func (w Network) prepare() (nodes []*node, err error) {
 }
 
 // keyAt reads the key in a file, which it makes if there is none.
-func keyAt(path string) (identity.Key, error) {
-	key, err := identity.Read(path)
+func keyAt(path string) (peers.Key, error) {
+	key, err := peers.ReadKey(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		key = identity.New()
+		key = peers.NewKey()
 		err = key.Write(path)
 	}
 	return key, err

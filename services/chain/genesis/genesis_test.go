@@ -82,7 +82,7 @@ func TestOthers(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(with("", "")))
 	f.Add([]byte(with("", `"chaind":{"rootEvery":1,"zeroBaseFee":true},`)))
-	if text, err := os.ReadFile("../archive/testdata/genesis.json"); err == nil {
+	if text, err := os.ReadFile("../testdata/archive/genesis.json"); err == nil {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -19,7 +19,6 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"dyno/services/chain/peers"
-	"dyno/services/chain/peers/identity"
 )
 
 // Bounds.
@@ -47,9 +46,9 @@ const (
 // Network is what gossip needs of a peers.Network.
 type Network interface {
 	Handle(kind peers.Kind, do peers.Note)
-	Watch(do func(id identity.ID, connected bool))
-	Send(to identity.ID, kind peers.Kind, body []byte) error
-	Broadcast(kind peers.Kind, body []byte, but identity.ID)
+	Watch(do func(id peers.ID, connected bool))
+	Send(to peers.ID, kind peers.Kind, body []byte) error
+	Broadcast(kind peers.Kind, body []byte, but peers.ID)
 }
 
 // Node is what gossip needs of the node.
@@ -61,7 +60,7 @@ type Node interface {
 	// Head is the last block.
 	Head() (number uint64, hash common.Hash)
 	// PeerHead is called with a peer's last block, as the peer says.
-	PeerHead(from identity.ID, number uint64, hash common.Hash)
+	PeerHead(from peers.ID, number uint64, hash common.Hash)
 }
 
 // Gossip is a node's gossip. Any goroutine may use it.
@@ -75,8 +74,8 @@ type Gossip struct {
 	queued  [][]byte
 	bytes   int
 	wake    chan struct{} // holds one token: something is queued
-	invalid map[identity.ID]*tally
-	newOnes map[identity.ID]bool // peers that have connected since the last offer
+	invalid map[peers.ID]*tally
+	newOnes map[peers.ID]bool // peers that have connected since the last offer
 }
 
 // tally counts what a peer did in a minute.
@@ -89,7 +88,7 @@ type tally struct {
 func New(node Node, n Network) *Gossip {
 	g := &Gossip{
 		node: node, network: n, known: lru.NewCache[common.Hash, struct{}](known), wake: make(chan struct{}, 1),
-		invalid: map[identity.ID]*tally{}, newOnes: map[identity.ID]bool{},
+		invalid: map[peers.ID]*tally{}, newOnes: map[peers.ID]bool{},
 	}
 	n.Handle(peers.Transactions, g.transactions)
 	n.Handle(peers.Head, g.head)
@@ -98,7 +97,7 @@ func New(node Node, n Network) *Gossip {
 }
 
 // changed remembers a peer that has connected: it is sent what it may lack.
-func (g *Gossip) changed(id identity.ID, connected bool) {
+func (g *Gossip) changed(id peers.ID, connected bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if connected {
@@ -134,7 +133,7 @@ func (g *Gossip) signal() {
 
 // Announce sends the last block's number and hash to all peers.
 func (g *Gossip) Announce() {
-	g.network.Broadcast(peers.Head, g.headBody(), identity.ID{})
+	g.network.Broadcast(peers.Head, g.headBody(), peers.ID{})
 }
 
 func (g *Gossip) headBody() []byte {
@@ -152,7 +151,7 @@ func (g *Gossip) Run(ctx context.Context) {
 			g.flush()
 		case <-again.C:
 			g.Announce()
-			g.offer(func(body []byte) { g.network.Broadcast(peers.Transactions, body, identity.ID{}) })
+			g.offer(func(body []byte) { g.network.Broadcast(peers.Transactions, body, peers.ID{}) })
 		case <-ctx.Done():
 			return
 		}
@@ -163,13 +162,13 @@ func (g *Gossip) Run(ctx context.Context) {
 func (g *Gossip) flush() {
 	g.mu.Lock()
 	raws, newOnes := g.queued, g.newOnes
-	g.queued, g.bytes, g.newOnes = nil, 0, map[identity.ID]bool{}
+	g.queued, g.bytes, g.newOnes = nil, 0, map[peers.ID]bool{}
 	g.mu.Unlock()
 	for id := range newOnes {
 		_ = g.network.Send(id, peers.Head, g.headBody()) // what is lost is sent again
 		g.offer(func(body []byte) { _ = g.network.Send(id, peers.Transactions, body) })
 	}
-	b := batch{send: func(body []byte) { g.network.Broadcast(peers.Transactions, body, identity.ID{}) }}
+	b := batch{send: func(body []byte) { g.network.Broadcast(peers.Transactions, body, peers.ID{}) }}
 	for _, raw := range raws {
 		b.add(raw)
 	}
@@ -210,7 +209,7 @@ func (b *batch) flush() {
 }
 
 // transactions handles a batch of a peer, and passes on what was new.
-func (g *Gossip) transactions(ctx context.Context, from identity.ID, body []byte) error {
+func (g *Gossip) transactions(ctx context.Context, from peers.ID, body []byte) error {
 	raws, err := peers.Items(body, batchItems)
 	if err != nil {
 		return &peers.Offence{Err: err}
@@ -243,7 +242,7 @@ func (g *Gossip) transactions(ctx context.Context, from identity.ID, body []byte
 }
 
 // count counts invalid transactions of a peer.
-func (g *Gossip) count(from identity.ID, invalid int) error {
+func (g *Gossip) count(from peers.ID, invalid int) error {
 	if invalid == 0 {
 		return nil
 	}
@@ -262,7 +261,7 @@ func (g *Gossip) count(from identity.ID, invalid int) error {
 }
 
 // head handles the number and hash of a peer's last block.
-func (g *Gossip) head(_ context.Context, from identity.ID, body []byte) error {
+func (g *Gossip) head(_ context.Context, from peers.ID, body []byte) error {
 	if len(body) != 8+common.HashLength {
 		return peers.Offencef("a head of %d bytes", len(body))
 	}

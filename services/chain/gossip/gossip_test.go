@@ -15,13 +15,12 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"dyno/services/chain/peers"
-	"dyno/services/chain/peers/identity"
 )
 
 // wires connects nodes in memory: what one sends another handles, unless it is lost.
 type wires struct {
 	mu    sync.Mutex
-	ends  map[identity.ID]*end
+	ends  map[peers.ID]*end
 	lost  bool
 	notes int
 }
@@ -35,16 +34,16 @@ func (w *wires) lose(all bool) {
 // end is a node's end of the wires.
 type end struct {
 	*wires
-	id    identity.ID
-	near  []identity.ID
+	id    peers.ID
+	near  []peers.ID
 	notes map[peers.Kind]peers.Note
-	watch []func(identity.ID, bool)
+	watch []func(peers.ID, bool)
 	ended error // why a peer's connection ended
 }
 
-func (e *end) Handle(kind peers.Kind, do peers.Note)  { e.notes[kind] = do }
-func (e *end) Watch(do func(id identity.ID, up bool)) { e.watch = append(e.watch, do) }
-func (e *end) Broadcast(kind peers.Kind, body []byte, but identity.ID) {
+func (e *end) Handle(kind peers.Kind, do peers.Note) { e.notes[kind] = do }
+func (e *end) Watch(do func(id peers.ID, up bool))   { e.watch = append(e.watch, do) }
+func (e *end) Broadcast(kind peers.Kind, body []byte, but peers.ID) {
 	for _, id := range e.near {
 		if id != but {
 			_ = e.Send(id, kind, body)
@@ -52,7 +51,7 @@ func (e *end) Broadcast(kind peers.Kind, body []byte, but identity.ID) {
 	}
 }
 
-func (e *end) Send(to identity.ID, kind peers.Kind, body []byte) error {
+func (e *end) Send(to peers.ID, kind peers.Kind, body []byte) error {
 	e.mu.Lock()
 	other, lost := e.ends[to], e.lost
 	e.wires.notes++
@@ -114,7 +113,7 @@ func (n *node) Waiting(visit func([]byte) bool) {
 
 func (n *node) Head() (uint64, common.Hash) { return uint64(n.end.id[0]), common.Hash{n.end.id[0]} }
 
-func (n *node) PeerHead(from identity.ID, number uint64, hash common.Hash) {
+func (n *node) PeerHead(from peers.ID, number uint64, hash common.Hash) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.heads = append(n.heads, fmt.Sprint(from[0], number, hash[0]))
@@ -137,15 +136,15 @@ func (n *node) has() string {
 // line runs nodes 1 to size, each connected to those beside it, in a bubble.
 func line(t *testing.T, size int, test func(w *wires, nodes []*node)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &wires{ends: map[identity.ID]*end{}}
+		w := &wires{ends: map[peers.ID]*end{}}
 		var nodes []*node
 		for i := range size {
-			e := &end{wires: w, id: identity.ID{byte(i + 1)}, notes: map[peers.Kind]peers.Note{}}
+			e := &end{wires: w, id: peers.ID{byte(i + 1)}, notes: map[peers.Kind]peers.Note{}}
 			if i > 0 {
-				e.near = append(e.near, identity.ID{byte(i)})
+				e.near = append(e.near, peers.ID{byte(i)})
 			}
 			if i < size-1 {
-				e.near = append(e.near, identity.ID{byte(i + 2)})
+				e.near = append(e.near, peers.ID{byte(i + 2)})
 			}
 			w.ends[e.id] = e
 			n := &node{end: e}

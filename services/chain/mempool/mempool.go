@@ -1,6 +1,6 @@
 // Package mempool holds the transactions that were accepted and are in no block yet, and chooses
-// those of the next block. The rules are here: nonces, balances, limits, replacement, eviction. How
-// entries are found is the index's.
+// those of the next block. Its rules are those of nonces, balances, limits, replacement and
+// eviction.
 //
 // An entry is added before it is durable, and waits until Confirm says that it is. Each sender's
 // entries are sealed in the order of their nonces: the first that is in no block yet is offered to
@@ -18,26 +18,14 @@ import (
 	"sync/atomic"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/holiman/uint256"
-
-	"dyno/services/chain/mempool/index"
 )
 
 // Account is a sender's account after the head.
 type Account struct {
 	Nonce   uint64
 	Balance *uint256.Int // wei; not changed by the pool
-}
-
-// Entry is a transaction that waits.
-type Entry = index.Entry
-
-// NewEntry returns the entry of a transaction, which transaction.Judge has found valid. Raw are its
-// canonical bytes, which the entry keeps.
-func NewEntry(tx *types.Transaction, from common.Address, raw []byte) *Entry {
-	return index.NewEntry(tx, from, raw)
 }
 
 // Options bound the pool.
@@ -58,7 +46,7 @@ const shards = 256
 // Pool holds entries. Its methods may be called from any goroutine; those that seal (Next, Failed,
 // Release, Sealed) from one at a time.
 type Pool struct {
-	index   *index.Index
+	index   *index
 	options Options
 	account func(common.Address) (Account, error)
 	ready   chan struct{}
@@ -89,7 +77,7 @@ type shard struct {
 // New returns an empty pool. Account reads a sender's account after the head; it is called with
 // locks held, and must not call the pool.
 func New(o Options, account func(common.Address) (Account, error)) *Pool {
-	p := &Pool{index: index.New(), options: o, account: account, ready: make(chan struct{}, 1), blocked: map[*sender]struct{}{}}
+	p := &Pool{index: newIndex(), options: o, account: account, ready: make(chan struct{}, 1), blocked: map[*sender]struct{}{}}
 	for i := range p.shards {
 		p.shards[i].senders = map[common.Address]*sender{}
 	}
@@ -150,7 +138,7 @@ func (p *Pool) Withdraw(entries ...*Entry) {
 }
 
 // Get returns the entry of a transaction's hash, confirmed or not, or nil.
-func (p *Pool) Get(hash common.Hash) *Entry { return p.index.Get(hash) }
+func (p *Pool) Get(hash common.Hash) *Entry { return p.index.get(hash) }
 
 // Nonce returns the first nonce of a sender that is free: neither used in a block, nor by an entry
 // that follows without a gap. It is false if the sender has no entries.
@@ -178,7 +166,7 @@ func (p *Pool) Stats() Stats {
 	queued := p.queue.len()
 	return Stats{
 		Executable: max(0, int(p.transactions.Load())-queued), Queued: queued,
-		Bytes: p.bytes.Load(), Offered: p.index.Offered(),
+		Bytes: p.bytes.Load(), Offered: p.index.offered(),
 	}
 }
 
@@ -205,17 +193,17 @@ func (p *Pool) Next(base *big.Int, gas uint64, max int) []*Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	first, misfits := len(p.round), 0
-	p.index.Walk(feeOf(base), func(e *Entry) (index.Verdict, *Entry) {
+	p.index.walk(feeOf(base), func(e *Entry) (verdict, *Entry) {
 		if len(p.round)-first >= max || gas < params.TxGas || misfits > maxMisfits {
-			return index.Stop, nil
+			return stop, nil
 		}
 		if e.Tx.Gas() > gas {
 			misfits++
-			return index.Keep, nil
+			return keep, nil
 		}
 		gas -= e.Tx.Gas()
 		p.round = append(p.round, e)
-		return index.Taken, p.take(e)
+		return take, p.take(e)
 	})
 	return slices.Clone(p.round[first:])
 }

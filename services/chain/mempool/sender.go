@@ -73,7 +73,7 @@ func (p *Pool) insert(shard *shard, s *sender, e *Entry) {
 	if nonce == s.next { // it may succeed where the one before it failed
 		s.failures, s.until = 0, 0
 	}
-	p.index.Put(e)
+	p.index.put(e)
 	p.swap(s, nonce, now)
 	if nonce == s.gap {
 		p.close(s)
@@ -109,7 +109,7 @@ func (p *Pool) remove(s *sender, nonce uint64) {
 	s.cost.Sub(&s.cost, old.entry.Cost)
 	p.queue.remove(old)
 	if s.offered != nil && s.offered.Tx.Nonce() == nonce {
-		p.index.Retract(s.offered)
+		p.index.retract(s.offered)
 		s.offered = nil
 	}
 	p.dismiss(old)
@@ -124,7 +124,7 @@ func (p *Pool) remove(s *sender, nonce uint64) {
 // dismiss removes the entries of a slot and of those that it replaced from the index.
 func (p *Pool) dismiss(s *slot) {
 	for ; s != nil; s = s.replaced {
-		p.index.Delete(s.entry)
+		p.index.remove(s.entry)
 		p.count(s.entry, -1)
 	}
 }
@@ -185,10 +185,10 @@ func (p *Pool) settle(s *sender) {
 		return
 	}
 	if s.offered != nil {
-		p.index.Retract(s.offered)
+		p.index.retract(s.offered)
 	}
 	if s.offered = next; next != nil {
-		p.index.Offer(next)
+		p.index.offer(next)
 		p.signal()
 	}
 }

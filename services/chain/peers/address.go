@@ -5,14 +5,12 @@ import (
 	"net"
 	"strconv"
 	"strings"
-
-	"dyno/services/chain/peers/identity"
 )
 
 // Address is where a peer listens.
 type Address struct {
-	ID   identity.ID // zero: any that is permitted
-	Host string      // HOST:PORT
+	ID   ID     // zero: any that is permitted
+	Host string // HOST:PORT
 }
 
 // ParseAddress reads ID@HOST:PORT or HOST:PORT.
@@ -20,7 +18,7 @@ func ParseAddress(text string) (a Address, err error) {
 	a.Host = text
 	if id, host, ok := strings.Cut(text, "@"); ok {
 		a.Host = host
-		if a.ID, err = identity.ParseID(id); err != nil {
+		if a.ID, err = ParseID(id); err != nil {
 			return Address{}, err
 		}
 	}
@@ -33,7 +31,7 @@ func ParseAddress(text string) (a Address, err error) {
 
 // String gives an address as ParseAddress reads it.
 func (a Address) String() string {
-	if a.ID == (identity.ID{}) {
+	if a.ID == (ID{}) {
 		return a.Host
 	}
 	return a.ID.String() + "@" + a.Host

@@ -13,8 +13,6 @@ import (
 
 	"github.com/coder/websocket"
 	"golang.org/x/net/netutil"
-
-	"dyno/services/chain/peers/identity"
 )
 
 // maxConnections bounds the open connections, with those that have not proved an ID yet.
@@ -47,7 +45,7 @@ func (n *Network) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "nodes speak TLS", http.StatusBadRequest)
 		return
 	}
-	id, err := identity.Proved(*r.TLS)
+	id, err := proved(*r.TLS)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
@@ -91,10 +89,10 @@ func (n *Network) keep(ctx context.Context, a Address) {
 		if ctx.Err() != nil {
 			return
 		}
-		if id != (identity.ID{}) {
+		if id != (ID{}) {
 			target = id
 		}
-		if text := err.Error(); id == (identity.ID{}) && text != told {
+		if text := err.Error(); id == (ID{}) && text != told {
 			n.o.Log.Warn("dialling a peer failed; it is tried again", "address", a, "error", text)
 			told = text
 		}
@@ -116,14 +114,14 @@ var errEnded = errors.New("the connection has ended")
 
 // dial connects to an address, serves the connection and returns why it ended; the ID is zero if
 // there was none.
-func (n *Network) dial(ctx context.Context, client *http.Client, a Address) (id identity.ID, err error) {
+func (n *Network) dial(ctx context.Context, client *http.Client, a Address) (id ID, err error) {
 	dialling, cancel := context.WithTimeout(ctx, n.o.Patience)
 	conn, answer, err := websocket.Dial(dialling, "wss://"+a.Host, &websocket.DialOptions{HTTPClient: client, CompressionMode: websocket.CompressionDisabled})
 	cancel()
 	if err != nil {
 		return id, err
 	}
-	if id, err = identity.Proved(*answer.TLS); err != nil {
+	if id, err = proved(*answer.TLS); err != nil {
 		conn.CloseNow()
 		return id, err
 	}
@@ -139,8 +137,8 @@ func (n *Network) dial(ctx context.Context, client *http.Client, a Address) (id 
 func (n *Network) client(a Address) *http.Client {
 	config := n.tls.Clone()
 	config.VerifyConnection = func(c tls.ConnectionState) error {
-		id, err := identity.Proved(c)
-		if err == nil && a.ID != (identity.ID{}) && id != a.ID {
+		id, err := proved(c)
+		if err == nil && a.ID != (ID{}) && id != a.ID {
 			err = fmt.Errorf("the node at %s has the id %v, and %v was expected", a.Host, id, a.ID)
 		}
 		if err == nil {

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-
-	"dyno/services/chain/peers/identity"
 )
 
 // Reasons for which a connection ends without an offence.
@@ -28,7 +26,7 @@ const answering = 64
 // peer is one connection to a peer.
 type peer struct {
 	n       *Network
-	id      identity.ID
+	id      ID
 	address string
 	dialled bool // by this node
 	conn    *websocket.Conn
@@ -44,7 +42,7 @@ type peer struct {
 }
 
 // serve exchanges greetings and then messages, until the connection ends. It returns why.
-func (n *Network) serve(ctx context.Context, conn *websocket.Conn, id identity.ID, address string, dialled bool) error {
+func (n *Network) serve(ctx context.Context, conn *websocket.Conn, id ID, address string, dialled bool) error {
 	p := &peer{
 		n: n, id: id, address: address, dialled: dialled, conn: conn, queue: newQueue(&n.load), since: time.Now(),
 		slots: make(chan struct{}, answering), calls: calls{waiting: map[uint64]chan answered{}},

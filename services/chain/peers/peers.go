@@ -1,6 +1,7 @@
 // Package peers connects the nodes of a chain over WebSockets. Both ends of a connection prove
-// their IDs by TLS 1.3 (package identity), and must be permitted by the other; then they compare
-// their chains. It carries notes, which may be dropped, and requests with their answers.
+// their IDs, which are the public halves of their keys, by TLS 1.3, and must be permitted by the
+// other; then they compare their chains. It carries notes, which may be dropped, and requests with
+// their answers.
 //
 // What waits for a peer is bounded: a slow one loses messages, which are counted, and holds up no
 // other. A peer that breaks the rules is disconnected, blamed by its ID in the log and in Peers,
@@ -25,8 +26,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-
-	"dyno/services/chain/peers/identity"
 )
 
 // Errors that callers branch on.
@@ -50,19 +49,19 @@ func Offencef(format string, args ...any) error { return &Offence{fmt.Errorf(for
 
 // Note handles a message that is not answered. The peer's next one waits for it. The body is valid
 // during the call only, and ctx ends with the connection. An error ends the connection.
-type Note func(ctx context.Context, from identity.ID, body []byte) error
+type Note func(ctx context.Context, from ID, body []byte) error
 
 // Answer handles a request. Any number of them run concurrently. The text of its error is the
 // peer's. The body is valid during the call only, and ctx ends with the connection.
-type Answer func(ctx context.Context, from identity.ID, body []byte) ([]byte, error)
+type Answer func(ctx context.Context, from ID, body []byte) ([]byte, error)
 
 // Options of a Network.
 type Options struct {
-	Key       identity.Key
-	Addresses []Address     // of peers, which are dialled
-	Permitted []identity.ID // of peers besides those: they dial, or have an address without an ID
-	Chain     uint64        // its id
-	Genesis   common.Hash   // of block 0
+	Key       Key
+	Addresses []Address   // of peers, which are dialled
+	Permitted []ID        // of peers besides those: they dial, or have an address without an ID
+	Chain     uint64      // its id
+	Genesis   common.Hash // of block 0
 	Log       *slog.Logger
 
 	Dial       func(ctx context.Context, network, address string) (net.Conn, error) // nil: net.Dialer's
@@ -73,22 +72,22 @@ type Options struct {
 // Network is a node's connections. Any goroutine may use it.
 type Network struct {
 	o     Options
-	id    identity.ID
+	id    ID
 	tls   *tls.Config
 	hello greeting
 	load  load
 
 	notes    map[Kind]Note // what is set before Run: it never changes then
 	answers  map[Kind]Answer
-	watchers []func(id identity.ID, connected bool)
+	watchers []func(id ID, connected bool)
 
 	buffers sync.Pool // *bytes.Buffer, for what is read
 	users   sync.WaitGroup
 
 	mu      sync.Mutex
-	records map[identity.ID]*record // of all that are permitted
-	changed chan struct{}           // closed when a peer has gone
-	ctx     context.Context         // of Run; nil: it does not run
+	records map[ID]*record  // of all that are permitted
+	changed chan struct{}   // closed when a peer has gone
+	ctx     context.Context // of Run; nil: it does not run
 }
 
 // New returns a network, which Run starts. An error is one of the configuration.
@@ -104,12 +103,12 @@ func New(o Options) (*Network, error) {
 	}
 	n := &Network{
 		o: o, id: o.Key.ID(), hello: greeting{Version: version, Chain: o.Chain, Genesis: o.Genesis},
-		notes: map[Kind]Note{}, answers: map[Kind]Answer{}, records: map[identity.ID]*record{}, changed: make(chan struct{}),
+		notes: map[Kind]Note{}, answers: map[Kind]Answer{}, records: map[ID]*record{}, changed: make(chan struct{}),
 	}
 	n.buffers.New = func() any { return new(bytes.Buffer) }
 	n.load.alarm = n.alarm
 	for _, a := range o.Addresses {
-		if a.ID != (identity.ID{}) {
+		if a.ID != (ID{}) {
 			o.Permitted = append(o.Permitted[:len(o.Permitted):len(o.Permitted)], a.ID)
 		}
 	}
@@ -128,7 +127,7 @@ func New(o Options) (*Network, error) {
 }
 
 // permit is the allow-list.
-func (n *Network) permit(id identity.ID) error {
+func (n *Network) permit(id ID) error {
 	if _, ok := n.records[id]; !ok { // the map's keys never change
 		return fmt.Errorf("the node %v is not permitted here: name it among the peers", id)
 	}
@@ -151,16 +150,16 @@ func (n *Network) Serve(kind Kind, do Answer) { n.answers[kind] = do }
 
 // Watch has do called when a peer is connected and when it is not any more, in turn. It is for
 // before Run.
-func (n *Network) Watch(do func(id identity.ID, connected bool)) { n.watchers = append(n.watchers, do) }
+func (n *Network) Watch(do func(id ID, connected bool)) { n.watchers = append(n.watchers, do) }
 
-func (n *Network) tell(id identity.ID, connected bool) {
+func (n *Network) tell(id ID, connected bool) {
 	for _, do := range n.watchers {
 		do(id, connected)
 	}
 }
 
 // ID is that of this node.
-func (n *Network) ID() identity.ID { return n.id }
+func (n *Network) ID() ID { return n.id }
 
 // Run accepts connections and dials, until ctx ends; a nil listener accepts none. It returns when
 // all connections have ended.
@@ -186,7 +185,7 @@ func (n *Network) Run(ctx context.Context, l net.Listener) error {
 }
 
 // Send queues a note for a peer.
-func (n *Network) Send(to identity.ID, kind Kind, body []byte) error {
+func (n *Network) Send(to ID, kind Kind, body []byte) error {
 	p := n.peer(to)
 	if p == nil {
 		return ErrGone
@@ -195,7 +194,7 @@ func (n *Network) Send(to identity.ID, kind Kind, body []byte) error {
 }
 
 // Broadcast queues a note for all connected peers but one.
-func (n *Network) Broadcast(kind Kind, body []byte, but identity.ID) {
+func (n *Network) Broadcast(kind Kind, body []byte, but ID) {
 	var all []*peer
 	n.mu.Lock()
 	for id, r := range n.records {
@@ -215,17 +214,17 @@ func (n *Network) Broadcast(kind Kind, body []byte, but identity.ID) {
 }
 
 // Blame disconnects a peer for what it has done, if it is connected.
-func (n *Network) Blame(id identity.ID, why error) {
+func (n *Network) Blame(id ID, why error) {
 	if p := n.peer(id); p != nil {
 		p.end(&Offence{why})
 	}
 }
 
 // Permitted lists all peers that may connect.
-func (n *Network) Permitted() []identity.ID { return slices.Collect(maps.Keys(n.records)) }
+func (n *Network) Permitted() []ID { return slices.Collect(maps.Keys(n.records)) }
 
 // Connected lists the connected peers.
-func (n *Network) Connected() (ids []identity.ID) {
+func (n *Network) Connected() (ids []ID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for id, r := range n.records {
@@ -236,7 +235,7 @@ func (n *Network) Connected() (ids []identity.ID) {
 	return ids
 }
 
-func (n *Network) peer(id identity.ID) *peer {
+func (n *Network) peer(id ID) *peer {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if r := n.records[id]; r != nil {

@@ -18,7 +18,6 @@ import (
 	"go.uber.org/goleak"
 
 	"dyno/parts/servicetest"
-	"dyno/services/chain/peers/identity"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,13 +38,13 @@ func start(t *testing.T, change func(*Options)) *node {
 	}
 	n := &node{address: l.Addr().String(), notes: make(chan string, 1000)}
 	o := Options{
-		Key: identity.New(), Chain: 1337, Genesis: common.Hash{1}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Key: NewKey(), Chain: 1337, Genesis: common.Hash{1}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	change(&o)
 	if n.Network, err = New(o); err != nil {
 		t.Fatal(err)
 	}
-	n.Handle(Head, func(_ context.Context, _ identity.ID, body []byte) error { n.notes <- string(body); return nil })
+	n.Handle(Head, func(_ context.Context, _ ID, body []byte) error { n.notes <- string(body); return nil })
 	n.Serve(Blocks, blocks)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -60,7 +59,7 @@ func start(t *testing.T, change func(*Options)) *node {
 }
 
 // blocks answers what the tests request.
-func blocks(ctx context.Context, _ identity.ID, body []byte) ([]byte, error) {
+func blocks(ctx context.Context, _ ID, body []byte) ([]byte, error) {
 	switch string(body) {
 	case "fail":
 		return nil, errors.New("no such block")
@@ -74,11 +73,11 @@ func blocks(ctx context.Context, _ identity.ID, body []byte) ([]byte, error) {
 }
 
 // permit makes a node that permits some IDs.
-func permit(ids ...identity.ID) func(*Options) {
+func permit(ids ...ID) func(*Options) {
 	return func(o *Options) { o.Permitted = ids }
 }
 
-func (n *node) status(id identity.ID) Status {
+func (n *node) status(id ID) Status {
 	for _, s := range n.Peers() {
 		if s.ID == id {
 			return s
@@ -94,7 +93,7 @@ func await(t *testing.T, what string, done func() bool) {
 
 // pair starts two nodes that dial each other.
 func pair(t *testing.T) (a, b *node) {
-	keys := []identity.Key{identity.New(), identity.New()}
+	keys := []Key{NewKey(), NewKey()}
 	l, err := net.Listen("tcp", "127.0.0.1:0") // a's address must be known before b's is
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +122,7 @@ func TestTalk(t *testing.T) {
 				t.Errorf("a note of %d bytes came with %d", len(text), len(got))
 			}
 		}
-		way.from.Broadcast(Head, []byte("to all"), identity.ID{})
+		way.from.Broadcast(Head, []byte("to all"), ID{})
 		if got := <-way.to.notes; got != "to all" {
 			t.Errorf("a broadcast came as %q", got)
 		}
@@ -139,7 +138,7 @@ func TestTalk(t *testing.T) {
 			t.Errorf("it also got %q", <-way.to.notes)
 		}
 	}
-	if err := a.Send(identity.ID{1}, Head, nil); !errors.Is(err, ErrGone) {
+	if err := a.Send(ID{1}, Head, nil); !errors.Is(err, ErrGone) {
 		t.Errorf("a note to a stranger: %v", err)
 	}
 	if s := a.status(b.ID()); s.Score != 0 || s.LastSeen == nil || s.Address == "" {
@@ -149,7 +148,7 @@ func TestTalk(t *testing.T) {
 
 // Requests end with the connection, and those beyond the limit are refused without waiting.
 func TestRequestsAreBounded(t *testing.T) {
-	key := identity.New()
+	key := NewKey()
 	b := start(t, permit(key.ID()))
 	a := start(t, func(o *Options) { o.Key, o.Addresses = key, []Address{{b.ID(), b.address}} })
 	await(t, "the connection", func() bool { return a.status(b.ID()).Connected && b.status(a.ID()).Connected })
@@ -183,9 +182,9 @@ func TestRequestsAreBounded(t *testing.T) {
 }
 
 // socket opens a WebSocket to a node as a peer would.
-func socket(t *testing.T, n *node, key identity.Key, header http.Header) (*websocket.Conn, *http.Response, error) {
+func socket(t *testing.T, n *node, key Key, header http.Header) (*websocket.Conn, *http.Response, error) {
 	t.Helper()
-	config, err := key.TLS(func(identity.ID) error { return nil })
+	config, err := key.TLS(func(ID) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,9 +199,9 @@ func socket(t *testing.T, n *node, key identity.Key, header http.Header) (*webso
 }
 
 func TestStrangersAreRefused(t *testing.T) {
-	known := identity.New()
+	known := NewKey()
 	n := start(t, permit(known.ID()))
-	if conn, _, err := socket(t, n, identity.New(), nil); err == nil {
+	if conn, _, err := socket(t, n, NewKey(), nil); err == nil {
 		t.Errorf("a stranger is connected: %v", conn)
 	}
 	_, answer, err := socket(t, n, known, http.Header{"Origin": {"https://" + n.address}})
@@ -223,8 +222,8 @@ func TestStrangersAreRefused(t *testing.T) {
 
 func TestOtherIDIsRefused(t *testing.T) {
 	b := start(t, func(*Options) {})
-	expected := identity.New().ID()
-	a := start(t, func(o *Options) { o.Addresses, o.Permitted = []Address{{expected, b.address}}, []identity.ID{b.ID()} })
+	expected := NewKey().ID()
+	a := start(t, func(o *Options) { o.Addresses, o.Permitted = []Address{{expected, b.address}}, []ID{b.ID()} })
 	_, err := a.dial(t.Context(), a.client(a.o.Addresses[0]), a.o.Addresses[0])
 	if err == nil || !strings.Contains(err.Error(), b.ID().String()) {
 		t.Errorf("dialling a node of another id: %v", err)
@@ -256,8 +255,8 @@ func TestOffencesAreBlamed(t *testing.T) {
 		{"too large", good, binary(bytes.Repeat([]byte{byte(note)}, 2000)...), "more than 1000 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			key := identity.New()
-			n := start(t, func(o *Options) { o.Permitted, o.MaxMessage = []identity.ID{key.ID()}, 1000 })
+			key := NewKey()
+			n := start(t, func(o *Options) { o.Permitted, o.MaxMessage = []ID{key.ID()}, 1000 })
 			conn, _, err := socket(t, n, key, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -281,29 +280,29 @@ func TestOffencesAreBlamed(t *testing.T) {
 }
 
 func TestAwayDoubles(t *testing.T) {
-	n := start(t, permit(identity.ID{1}))
-	r := n.records[identity.ID{1}]
+	n := start(t, permit(ID{1}))
+	r := n.records[ID{1}]
 	for i, want := range []time.Duration{minAway, 2 * minAway, 4 * minAway} {
-		n.offended(identity.ID{1}, r, 0, errors.New("x"))
+		n.offended(ID{1}, r, 0, errors.New("x"))
 		if away := time.Until(r.until); away > want || away < want-minAway/2 {
 			t.Errorf("offence %d: away for %v, want %v", i+1, away, want)
 		}
 	}
 	r.offences = 1000
-	if n.offended(identity.ID{1}, r, 0, errors.New("x")); time.Until(r.until) > maxAway {
+	if n.offended(ID{1}, r, 0, errors.New("x")); time.Until(r.until) > maxAway {
 		t.Errorf("away for %v", time.Until(r.until))
 	}
-	if n.offended(identity.ID{1}, r, forgiving, errors.New("x")); r.offences != 1 {
+	if n.offended(ID{1}, r, forgiving, errors.New("x")); r.offences != 1 {
 		t.Errorf("after a long good connection %d offences count", r.offences)
 	}
 }
 
 // A peer that does not read loses messages; another gets all meanwhile.
 func TestSlowPeerHoldsUpNoOther(t *testing.T) {
-	slow, key := identity.New(), identity.New()
+	slow, key := NewKey(), NewKey()
 	b := start(t, permit(key.ID()))
 	a := start(t, func(o *Options) {
-		o.Key, o.Addresses, o.Permitted, o.Patience = key, []Address{{b.ID(), b.address}}, []identity.ID{slow.ID()}, time.Hour
+		o.Key, o.Addresses, o.Permitted, o.Patience = key, []Address{{b.ID(), b.address}}, []ID{slow.ID()}, time.Hour
 	})
 	conn, _, err := socket(t, a, slow, nil)
 	if err != nil {
@@ -316,7 +315,7 @@ func TestSlowPeerHoldsUpNoOther(t *testing.T) {
 	body := strings.Repeat("x", 1<<16)
 	for i := 0; a.status(slow.ID()).Dropped < 3; i++ { // when the kernel's buffers and the queue are full
 		text := fmt.Sprint(i, body)
-		a.Broadcast(Head, []byte(text), identity.ID{})
+		a.Broadcast(Head, []byte(text), ID{})
 		if got := <-b.notes; got != text {
 			t.Fatalf("note %d came as %.10q", i, got)
 		}
@@ -329,7 +328,7 @@ func TestSlowPeerHoldsUpNoOther(t *testing.T) {
 }
 
 func TestWrongConfiguration(t *testing.T) {
-	key := identity.New()
+	key := NewKey()
 	for _, tt := range []struct {
 		o    Options
 		says string

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"slices"
 	"time"
-
-	"dyno/services/chain/peers/identity"
 )
 
 // record is what a node remembers of a permitted peer.
@@ -84,7 +82,7 @@ func (n *Network) leave(p *peer, why error) {
 }
 
 // offended counts an offence. The caller holds the lock.
-func (n *Network) offended(id identity.ID, r *record, connected time.Duration, why error) {
+func (n *Network) offended(id ID, r *record, connected time.Duration, why error) {
 	if connected >= forgiving {
 		r.offences = 0
 	}
@@ -95,7 +93,7 @@ func (n *Network) offended(id identity.ID, r *record, connected time.Duration, w
 }
 
 // gone waits until a peer is not connected.
-func (n *Network) gone(ctx context.Context, id identity.ID) {
+func (n *Network) gone(ctx context.Context, id ID) {
 	for {
 		n.mu.Lock()
 		r, changed := n.records[id], n.changed
@@ -113,7 +111,7 @@ func (n *Network) gone(ctx context.Context, id identity.ID) {
 }
 
 // away is for how long a peer is kept away.
-func (n *Network) away(id identity.ID) time.Duration {
+func (n *Network) away(id ID) time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if r := n.records[id]; r != nil {
@@ -124,17 +122,17 @@ func (n *Network) away(id identity.ID) time.Duration {
 
 // Status is what is known of a peer.
 type Status struct {
-	ID        identity.ID `json:"id"`
-	Address   string      `json:"address,omitempty"`
-	Connected bool        `json:"connected"`
-	Dialled   bool        `json:"dialled"` // by this node
-	Queued    int         `json:"queued"`  // messages
-	Dropped   uint64      `json:"dropped"` // messages, since the start
-	Stalled   bool        `json:"stalled"`
-	LastSeen  *time.Time  `json:"last_seen"`  // null: never
-	Score     int         `json:"score"`      // 0, less one for each offence that counts
-	Away      float64     `json:"away_s"`     // for which it is kept away
-	LastError string      `json:"last_error"` // why the last connection ended
+	ID        ID         `json:"id"`
+	Address   string     `json:"address,omitempty"`
+	Connected bool       `json:"connected"`
+	Dialled   bool       `json:"dialled"` // by this node
+	Queued    int        `json:"queued"`  // messages
+	Dropped   uint64     `json:"dropped"` // messages, since the start
+	Stalled   bool       `json:"stalled"`
+	LastSeen  *time.Time `json:"last_seen"`  // null: never
+	Score     int        `json:"score"`      // 0, less one for each offence that counts
+	Away      float64    `json:"away_s"`     // for which it is kept away
+	LastError string     `json:"last_error"` // why the last connection ended
 }
 
 // Totals are figures of all peers.

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-
-	"dyno/services/chain/peers/identity"
 )
 
 // answered is how a request came out.
@@ -31,7 +29,7 @@ func (r *Refusal) Error() string { return fmt.Sprintf("the peer answered: %.200q
 
 // Request sends a request to a peer and returns its answer. It waits until ctx ends. Errors:
 // ErrGone, ErrFull, ErrBusy, and *Refusal, which is the peer's own.
-func (n *Network) Request(ctx context.Context, to identity.ID, kind Kind, body []byte) ([]byte, error) {
+func (n *Network) Request(ctx context.Context, to ID, kind Kind, body []byte) ([]byte, error) {
 	p := n.peer(to)
 	if p == nil {
 		return nil, ErrGone

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"dyno/services/chain/peers/identity"
 )
 
 // pipes is a listener in memory, whose connections can be cut without a sign.
@@ -65,10 +63,10 @@ func (p *pipes) dial(silent func() bool) func(context.Context, string, string) (
 // peer.
 func bubble(t *testing.T, silent func() bool, head Note, test func(a, b *Network, changes <-chan bool)) {
 	synctest.Test(t, func(t *testing.T) {
-		l, keys := newPipes(), []identity.Key{identity.New(), identity.New()}
+		l, keys := newPipes(), []Key{NewKey(), NewKey()}
 		changes := make(chan bool, 100)
 		log := slog.New(slog.NewTextHandler(io.Discard, nil))
-		b, err := New(Options{Key: keys[1], Permitted: []identity.ID{keys[0].ID()}, Log: log})
+		b, err := New(Options{Key: keys[1], Permitted: []ID{keys[0].ID()}, Log: log})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +74,7 @@ func bubble(t *testing.T, silent func() bool, head Note, test func(a, b *Network
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.Watch(func(_ identity.ID, connected bool) { changes <- connected })
+		a.Watch(func(_ ID, connected bool) { changes <- connected })
 		b.Handle(Head, head)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
@@ -122,7 +120,7 @@ func TestSilence(t *testing.T) {
 
 // A peer that reads nothing more loses its connection, although it sends heartbeats.
 func TestPeerThatDoesNotRead(t *testing.T) {
-	busy := func(context.Context, identity.ID, []byte) error { time.Sleep(time.Hour); return nil }
+	busy := func(context.Context, ID, []byte) error { time.Sleep(time.Hour); return nil }
 	bubble(t, func() bool { return false }, busy, func(a, b *Network, changes <-chan bool) {
 		for range 2 {
 			if err := a.Send(b.ID(), Head, make([]byte, 1<<20)); err != nil {

@@ -16,7 +16,6 @@ import (
 	"dyno/services/chain/chaintest"
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/peers"
-	"dyno/services/chain/peers/identity"
 )
 
 // lies change an honest node's block. Valid blocks that a permitted peer makes up are none of them:
@@ -37,20 +36,20 @@ type deceiver struct {
 	end  func()
 }
 
-func lieTo(key identity.Key, victim peers.Address, honest *member, kind int) (*deceiver, error) {
+func lieTo(key peers.Key, victim peers.Address, honest *member, kind int) (*deceiver, error) {
 	n, err := peers.New(peers.Options{Key: key, Addresses: []peers.Address{victim}, Chain: chaintest.ChainID,
 		Genesis: genesis.Development().Block().Hash(), MaxMessage: 64 << 20, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, err
 	}
 	d := &deceiver{}
-	n.Handle(peers.Raft, func(context.Context, identity.ID, []byte) error { return nil })
-	n.Serve(peers.Submit, func(context.Context, identity.ID, []byte) ([]byte, error) { return nil, errors.New("busy") })
-	n.Serve(peers.Hashes, func(context.Context, identity.ID, []byte) ([]byte, error) {
+	n.Handle(peers.Raft, func(context.Context, peers.ID, []byte) error { return nil })
+	n.Serve(peers.Submit, func(context.Context, peers.ID, []byte) ([]byte, error) { return nil, errors.New("busy") })
+	n.Serve(peers.Hashes, func(context.Context, peers.ID, []byte) ([]byte, error) {
 		d.told.Add(1)
 		return peers.AppendItems(nil, make([]byte, 32), make([]byte, 32), make([]byte, 32)), nil
 	})
-	n.Serve(peers.Blocks, func(_ context.Context, _ identity.ID, question []byte) ([]byte, error) {
+	n.Serve(peers.Blocks, func(_ context.Context, _ peers.ID, question []byte) ([]byte, error) {
 		d.told.Add(1)
 		return lie(honest, binary.BigEndian.Uint64(question), kind)
 	})

@@ -15,7 +15,6 @@ import (
 	"dyno/parts/servicetest"
 	"dyno/parts/servicetest/proxy"
 	"dyno/services/chain/peers"
-	"dyno/services/chain/peers/identity"
 )
 
 // Faults that Nodes injects.
@@ -77,7 +76,7 @@ type several struct {
 	t      *testing.T
 	random *rand.Rand // of the faults' goroutine alone
 	nodes  []*member
-	keys   [size]identity.Key
+	keys   [size]peers.Key
 	ways   [size][size]*proxy.Proxy // from the first to the second
 	load   *load
 	joined bool
@@ -137,7 +136,7 @@ func (s *several) build(p Program) {
 		t.Fatal(err)
 	}
 	for i := range size {
-		s.keys[i] = identity.New()
+		s.keys[i] = peers.NewKey()
 	}
 	for i := range size {
 		file := filepath.Join(dir, fmt.Sprint(i, ".key"))

@@ -3,9 +3,8 @@ package state_test
 import (
 	"testing"
 
+	"dyno/services/chain/flat"
 	"dyno/services/chain/state"
-	"dyno/services/chain/state/flat"
-	"dyno/services/chain/state/statedb"
 )
 
 // opener opens the states in a folder.
@@ -17,7 +16,7 @@ var kinds = []struct {
 	open opener
 }{
 	{"statedb", func(t testing.TB, dir string, rootEvery uint64, _ int) state.States {
-		s, err := statedb.Open(dir, statedb.Options{RootEvery: rootEvery})
+		s, err := state.OpenStateDB(dir, state.Options{RootEvery: rootEvery})
 		return must(t, s, err)
 	}},
 	{"flat", func(t testing.TB, dir string, rootEvery uint64, boundary int) state.States {

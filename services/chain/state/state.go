@@ -1,9 +1,10 @@
 // Package state says what a chain needs of the states after its blocks: the seam between the chain
-// and the ways to keep them, which are the packages below.
+// and the ways to keep them. One is here, go-ethereum's; package flat is the other.
 //
 // A state is that after a block, named by the block's header: two blocks may share a root, and
 // under the rule rootEvery a header may carry an older one. It is not for blocks, nor for what
-// their execution changes. It starts no goroutines.
+// their execution changes. It starts no goroutines beyond those of Pebble and go-ethereum, which
+// Close ends.
 package state
 
 import (

@@ -18,7 +18,6 @@ import (
 
 	"dyno/services/chain/api"
 	"dyno/services/chain/api/evm"
-	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/jsonrpc"
@@ -30,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func node(t testing.TB) api.Backend {
 	t.Helper()
 	read := func(name string) []byte {
-		text, err := os.ReadFile(filepath.Join("../../archive/testdata", name))
+		text, err := os.ReadFile(filepath.Join("../../testdata/archive", name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +48,7 @@ func node(t testing.TB) api.Backend {
 			t.Error(err)
 		}
 	})
-	if err := archive.Import(t.Context(), c, bytes.NewReader(read("chain.rlp")), func() {}); err != nil {
+	if err := blockchain.Import(t.Context(), c, bytes.NewReader(read("chain.rlp")), func() {}); err != nil {
 		t.Fatal(err)
 	}
 	return api.Backend{Genesis: c.Genesis, Blocks: c.Blocks, States: c, Pool: api.ReadOnly{}, Feed: api.ReadOnly{}, Recent: api.NewRecent()}

@@ -17,7 +17,6 @@ import (
 
 	"dyno/services/chain/api"
 	"dyno/services/chain/api/filter"
-	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
 )
@@ -28,7 +27,7 @@ func imported(t *testing.T) *blockchain.Chain {
 	var files [2][]byte
 	for i, name := range []string{"genesis.json", "chain.rlp"} {
 		var err error
-		if files[i], err = os.ReadFile(filepath.Join("../../archive/testdata", name)); err != nil {
+		if files[i], err = os.ReadFile(filepath.Join("../../testdata/archive", name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -45,7 +44,7 @@ func imported(t *testing.T) *blockchain.Chain {
 			t.Error(err)
 		}
 	})
-	if err := archive.Import(t.Context(), c, bytes.NewReader(files[1]), func() {}); err != nil {
+	if err := blockchain.Import(t.Context(), c, bytes.NewReader(files[1]), func() {}); err != nil {
 		t.Fatal(err)
 	}
 	return c

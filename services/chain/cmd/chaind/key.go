@@ -9,7 +9,7 @@ import (
 	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/services/chain"
-	"dyno/services/chain/peers/identity"
+	"dyno/services/chain/peers"
 )
 
 // keyCommand makes and shows node keys.
@@ -28,16 +28,16 @@ func keyCommand() *cobra.Command {
 		keyCommandOf("new", "Make the key of a node",
 			`New writes a new key (Ed25519, PKCS #8 in PEM) to a file that only its owner can read, and prints the node's id. A file
 that exists is never overwritten.`,
-			func(path string) (identity.ID, error) {
-				key := identity.New()
+			func(path string) (peers.ID, error) {
+				key := peers.NewKey()
 				return key.ID(), key.Write(path)
 			}),
 		keyCommandOf("show", "Show the id of a node",
 			`Show prints the id of the node whose key is in a file: what other nodes know it by. The key itself is not shown.`,
-			func(path string) (identity.ID, error) {
+			func(path string) (peers.ID, error) {
 				key, err := chain.ReadKey(path)
 				if err != nil {
-					return identity.ID{}, err
+					return peers.ID{}, err
 				}
 				return key.ID(), nil
 			}))
@@ -45,7 +45,7 @@ that exists is never overwritten.`,
 }
 
 // keyCommandOf is a command that prints the id of the key in a file.
-func keyCommandOf(name, short, long string, id func(path string) (identity.ID, error)) *cobra.Command {
+func keyCommandOf(name, short, long string, id func(path string) (peers.ID, error)) *cobra.Command {
 	var path string
 	cmd := &cobra.Command{
 		Use:     name,

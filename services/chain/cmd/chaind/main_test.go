@@ -35,7 +35,7 @@ func TestScripts(t *testing.T) {
 			return quicktest.On(), nil
 		},
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("CHAIN", at("archive/testdata"))
+			e.Setenv("CHAIN", at("testdata/archive"))
 			e.Setenv("STATETESTS", at("statetest/testdata"))
 			return nil
 		},

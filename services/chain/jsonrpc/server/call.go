@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"runtime/debug"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"dyno/services/chain/jsonrpc"
@@ -52,9 +50,9 @@ func (s *Server) serve(ctx context.Context, x *exchange) {
 	x.answer = answers.Bytes()
 }
 
-// run runs the calls of a message, in order or a few concurrently. Results are written as soon as
-// they are there, so that those of a large array need not fit into memory. Where it takes too long,
-// the answers become too large or the client has gone, the calls that are left are not run.
+// run runs the calls of a message in their order. Results are written as soon as they are there, so
+// that those of a large array need not fit into memory. Where it takes too long, the answers become
+// too large or the client has gone, the calls that are left are not run.
 func (s *Server) run(ctx context.Context, x *exchange, answers *jsonrpc.Answers) {
 	began := time.Now()
 	for calls := x.batch.Calls; len(calls) > 0; {
@@ -62,17 +60,11 @@ func (s *Server) run(ctx context.Context, x *exchange, answers *jsonrpc.Answers)
 			x.large = s.waitForLarge(ctx, began)
 		}
 		n := s.together(calls)
-		workers := min(s.o.Parallel, len(calls))
-		if workers > 1 {
-			n = min(workers*runAhead, len(calls))
-		}
 		switch {
 		case answers.Full():
 			s.refuseCalls(calls[:n], jsonrpc.ErrTooLarge)
 		case ctx.Err() != nil || time.Since(began) > s.o.MaxTime:
 			s.refuseCalls(calls[:n], errTimedOut)
-		case workers > 1:
-			s.runConcurrently(ctx, calls[:n], workers)
 		case n > 1:
 			s.callTogether(ctx, calls[:n])
 		default:
@@ -102,9 +94,6 @@ func (s *Server) waitForLarge(ctx context.Context, began time.Time) bool {
 	}
 	return false
 }
-
-// runAhead is how many calls a worker may be ahead of the answers that are written.
-const runAhead = 16
 
 var errTimedOut = &jsonrpc.Error{Code: jsonrpc.TimedOut, Message: "request timed out"}
 
@@ -161,21 +150,6 @@ func code(c *jsonrpc.Call) int {
 		return 0
 	}
 	return c.Error.Code
-}
-
-func (s *Server) runConcurrently(ctx context.Context, calls []jsonrpc.Call, workers int) {
-	var next atomic.Int64
-	work := func() {
-		for i := next.Add(1) - 1; i < int64(len(calls)); i = next.Add(1) - 1 {
-			s.call(ctx, &calls[i])
-		}
-	}
-	var others sync.WaitGroup
-	for range workers - 1 {
-		others.Go(work)
-	}
-	work()
-	others.Wait()
 }
 
 func (s *Server) call(ctx context.Context, c *jsonrpc.Call) {

@@ -237,32 +237,6 @@ func TestObserves(t *testing.T) {
 	}
 }
 
-// Calls of an array run concurrently up to the bound, and answers keep the order.
-func TestParallel(t *testing.T) {
-	meet := make(chan struct{})
-	_, url := serve(t, map[string]jsonrpc.Method{"meet": func(_ context.Context, params []byte) (any, error) {
-		var i int
-		if err := jsonrpc.Params(params, 1, &i); err != nil {
-			return nil, err
-		}
-		if i < 2 { // the first two wait for one another
-			select {
-			case meet <- struct{}{}:
-			case <-meet:
-			}
-		}
-		return i, nil
-	}}, server.Options{Parallel: 2})
-	var calls, answers []string
-	for i := range 100 {
-		calls = append(calls, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"meet","params":[%d]}`, i, i))
-		answers = append(answers, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":%d}`, i, i))
-	}
-	if _, got := post(t, url, "["+strings.Join(calls, ",")+"]"); got != "["+strings.Join(answers, ",")+"]" {
-		t.Error(got)
-	}
-}
-
 func TestBoundsAnswers(t *testing.T) {
 	_, url := serve(t, methods(), server.Options{MaxAnswer: 100})
 	long := strings.Repeat("x", 100)
@@ -285,7 +259,6 @@ func TestBoundsArrays(t *testing.T) {
 		code string
 	}{
 		{"too large", server.Options{MaxAnswer: 10_500}, nil, 11, "-32003"},
-		{"too large, two at a time", server.Options{MaxAnswer: 10_500, Parallel: 2}, nil, 32, "-32003"},
 		{"too long", server.Options{MaxTime: time.Millisecond}, func(context.CancelFunc) { <-time.After(2 * time.Millisecond) }, 1, "-32002"},
 		{"gone", server.Options{}, func(gone context.CancelFunc) { gone() }, 1, "-32002"},
 	} {

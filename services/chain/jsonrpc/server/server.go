@@ -12,8 +12,7 @@
 // The package is not for authentication, and it does not listen: Server is an http.Handler. A
 // connection has a goroutine that reads and one that writes beside the handler's, and one for each
 // message that is being answered; the handler waits for them, and Drain for all handlers of
-// WebSockets. Calls of an array are run by the message's goroutine and, where Options.Parallel
-// permits, others that it waits for.
+// WebSockets. Calls of an array are run in their order, as go-ethereum does.
 package server
 
 import (
@@ -39,15 +38,14 @@ type Options struct {
 	MaxMessage int // bytes; 0: 5,000,000
 	MaxAnswer  int // bytes of the answer to a message; 0: 25,000,000; beyond, -32003
 	MaxLarge   int // answers of more than 1 MiB that exist at a time; 0: 16; beyond, the calls of an array wait
-	Parallel   int // calls of an array that are run concurrently; 0: 1, in order, as go-ethereum does
 
 	// MaxTime is the time for an array after which none of its calls is begun any more, and those that
 	// are left are answered with -32002. 0: 30 s. What one call may take is the method's to bound.
 	MaxTime time.Duration
 
 	// Together has functions for some of the methods, by name, that run calls of an array which follow
-	// each other in one go where Parallel is 1: a function sets Result or Error of each. After a panic
-	// the method itself is called for each that has neither.
+	// each other in one go: a function sets Result or Error of each. After a panic the method itself
+	// is called for each that has neither.
 	Together map[string]func(ctx context.Context, calls []jsonrpc.Call)
 
 	MaxSockets       int           // WebSockets open at a time; 0: 10,000; beyond, 503
@@ -73,7 +71,6 @@ func (o Options) withDefaults() Options {
 	def(&o.MaxMessage, 5_000_000)
 	def(&o.MaxAnswer, 25_000_000)
 	def(&o.MaxLarge, 16)
-	def(&o.Parallel, 1)
 	def(&o.MaxSockets, 10_000)
 	def(&o.MaxConcurrent, 64)
 	def(&o.MaxSubscriptions, 128)

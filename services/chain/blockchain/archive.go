@@ -1,9 +1,4 @@
-// Package archive reads and writes files of blocks as geth import and geth export do: the blocks in
-// RLP, one after the other, the lowest first, as they are or compressed with gzip.
-//
-// It is not for judging blocks, which the chain does that they are appended to. It starts no
-// goroutines.
-package archive
+package blockchain
 
 import (
 	"bufio"
@@ -25,18 +20,20 @@ var ErrTruncated = errors.New("the file ends within this block")
 // for some 25 MB.
 const largestBlock = 64 << 20
 
-// Chain is what blocks are appended to.
-type Chain interface {
+// appender is what Import needs of a Chain.
+type appender interface {
 	Head() *types.Header
 	HashOf(number uint64) (common.Hash, error)
 	Append(context.Context, *types.Block) error
 }
 
-// Import appends the blocks of a file to a chain, and calls appended after each. Blocks that the
-// chain has are skipped. The error names the block that is wrong; those before it are appended. The
-// end of ctx stops the import between two blocks, with ctx's error.
-func Import(ctx context.Context, chain Chain, r io.Reader, appended func()) error {
-	in, err := open(r)
+// Import appends the blocks of a file to a chain, and calls appended after each. The file is as
+// geth export writes it: the blocks in RLP, one after the other, the lowest first, as they are or
+// compressed with gzip. Blocks that the chain has are skipped. The error names the block that is
+// wrong; those before it are appended. The end of ctx stops the import between two blocks, with
+// ctx's error.
+func Import(ctx context.Context, chain appender, r io.Reader, appended func()) error {
+	in, err := decompressed(r)
 	if err != nil {
 		return err
 	}
@@ -45,19 +42,19 @@ func Import(ctx context.Context, chain Chain, r io.Reader, appended func()) erro
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		raw, err := next(in)
+		raw, err := nextList(in)
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("%s, at byte %d of the file: %w", after(last), offset, err)
+			return fmt.Errorf("%s, at byte %d of the file: %w", placeAfter(last), offset, err)
 		}
 		offset += int64(len(raw))
 		block := new(types.Block)
 		if err := rlp.DecodeBytes(raw, block); err != nil {
-			return fmt.Errorf("%s, at byte %d of the file, is no block: %w", after(last), offset-int64(len(raw)), err)
+			return fmt.Errorf("%s, at byte %d of the file, is no block: %w", placeAfter(last), offset-int64(len(raw)), err)
 		}
-		done, err := put(context.WithoutCancel(ctx), chain, block)
+		done, err := appendNew(context.WithoutCancel(ctx), chain, block)
 		if err != nil {
 			return fmt.Errorf("block %d (%x): %w", block.Number(), block.Hash(), err)
 		}
@@ -67,16 +64,16 @@ func Import(ctx context.Context, chain Chain, r io.Reader, appended func()) erro
 	}
 }
 
-// after names a block whose number cannot be read.
-func after(last int64) string {
+// placeAfter names a block whose number cannot be read.
+func placeAfter(last int64) string {
 	if last < 0 {
 		return "the first block"
 	}
 	return fmt.Sprintf("block %d, as its place says", last+1)
 }
 
-// put appends a block, unless the chain has it.
-func put(ctx context.Context, chain Chain, block *types.Block) (appended bool, err error) {
+// appendNew appends a block, unless the chain has it.
+func appendNew(ctx context.Context, chain appender, block *types.Block) (appended bool, err error) {
 	if err := block.SanityCheck(); err != nil {
 		return false, err
 	}
@@ -94,8 +91,8 @@ func put(ctx context.Context, chain Chain, block *types.Block) (appended bool, e
 	return true, chain.Append(ctx, block)
 }
 
-// open returns the blocks of a file, decompressed.
-func open(r io.Reader) (*bufio.Reader, error) {
+// decompressed returns the blocks of a file, decompressed.
+func decompressed(r io.Reader) (*bufio.Reader, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	magic, err := in.Peek(2)
 	if err != nil || magic[0] != 0x1f || magic[1] != 0x8b { // a list in RLP begins with 0xc0 or more
@@ -108,8 +105,8 @@ func open(r io.Reader) (*bufio.Reader, error) {
 	return bufio.NewReaderSize(plain, 1<<16), nil
 }
 
-// next returns the bytes of the next list; io.EOF after the last.
-func next(in *bufio.Reader) ([]byte, error) {
+// nextList returns the bytes of the next list; io.EOF after the last.
+func nextList(in *bufio.Reader) ([]byte, error) {
 	first, err := in.ReadByte()
 	if err != nil {
 		return nil, err
@@ -148,7 +145,8 @@ func truncated(err error) error {
 	return err
 }
 
-// Export writes the blocks from first to last. The end of ctx stops it with ctx's error.
+// Export writes the blocks from first to last, as Import reads them. The end of ctx stops it with
+// its error.
 func Export(ctx context.Context, w io.Writer, first, last uint64, block func(number uint64) ([]byte, error)) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	for n := first; n <= last; n++ {

@@ -1,10 +1,4 @@
-// Package identity is what makes nodes known to each other: a key in a file, whose public half is
-// the node's ID, and TLS 1.3 by which each end of a connection proves that the ID is its own.
-//
-// The certificates are made for the connection and signed by the node's own key: no authority is
-// asked, only the key counts. It is not for deciding which nodes may connect. It starts no
-// goroutines.
-package identity
+package peers
 
 import (
 	"crypto/ed25519"
@@ -21,7 +15,9 @@ import (
 	"time"
 )
 
-// ID is the public key of a node, by Ed25519.
+// ID is the public key of a node, by Ed25519. The key is in a file, and by TLS 1.3 each end of a
+// connection proves that its ID is its own. The certificates are made for the connection and signed
+// by the key: no authority is asked, only the key counts.
 type ID [ed25519.PublicKeySize]byte
 
 // String gives an ID as ParseID reads it: 64 hexadecimal digits.
@@ -44,8 +40,8 @@ func ParseID(text string) (id ID, err error) {
 // Key is a node's key. It shows only its ID when it is printed.
 type Key struct{ private ed25519.PrivateKey }
 
-// New makes a key.
-func New() Key {
+// NewKey makes a key.
+func NewKey() Key {
 	_, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		panic(err) // the system's random numbers do not fail
@@ -81,8 +77,8 @@ func (k Key) Write(path string) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// Read reads a key from its file. One that others can read is an error.
-func Read(path string) (Key, error) {
+// ReadKey reads a key from its file. One that others can read is an error.
+func ReadKey(path string) (Key, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Key{}, fmt.Errorf("the key %s: %w", path, fs.ErrNotExist)
@@ -97,14 +93,14 @@ func Read(path string) (Key, error) {
 	if err != nil {
 		return Key{}, err
 	}
-	key, err := parse(text)
+	key, err := parseKey(text)
 	if err != nil {
 		return Key{}, fmt.Errorf("%s holds no Ed25519 key (PKCS #8 in PEM): %w", path, err)
 	}
 	return key, nil
 }
 
-func parse(text []byte) (Key, error) {
+func parseKey(text []byte) (Key, error) {
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != pemType {
 		return Key{}, errors.New("it has no PEM block " + pemType)
@@ -140,7 +136,7 @@ func (k Key) TLS(permit func(ID) error) (*tls.Config, error) {
 		InsecureSkipVerify:     true, // VerifyConnection verifies: the key counts, not a name or an authority
 		SessionTicketsDisabled: true, // each connection proves the key anew
 		VerifyConnection: func(c tls.ConnectionState) error {
-			id, err := Proved(c)
+			id, err := proved(c)
 			if err != nil {
 				return err
 			}
@@ -149,8 +145,8 @@ func (k Key) TLS(permit func(ID) error) (*tls.Config, error) {
 	}, nil
 }
 
-// Proved returns the ID that the other end of a connection has proved.
-func Proved(c tls.ConnectionState) (ID, error) {
+// proved returns the ID that the other end of a connection has proved.
+func proved(c tls.ConnectionState) (ID, error) {
 	if len(c.PeerCertificates) == 0 {
 		return ID{}, errors.New("the other end shows no certificate")
 	}

@@ -1,10 +1,4 @@
-// Package statedb keeps states as go-ethereum does: its StateDB over its path database, which keeps
-// one state on disk, in place, and the last 128 in memory, where the hash database would keep every
-// node of every state and could only grow.
-//
-// It is not for chains of which a root per block is too much work. It starts no goroutines beyond
-// those of Pebble and go-ethereum, which Close ends.
-package statedb
+package state
 
 import (
 	"bytes"
@@ -26,7 +20,6 @@ import (
 	"github.com/ethereum/go-ethereum/triedb"
 	"github.com/ethereum/go-ethereum/triedb/pathdb"
 
-	"dyno/services/chain/state"
 	"dyno/services/chain/store"
 )
 
@@ -38,8 +31,10 @@ const (
 	bufferBytes = 64 << 20 // of changes that wait to be written; after a crash they are computed again
 )
 
-// States implements state.States.
-type States struct {
+// stateDB keeps states as go-ethereum does: its StateDB over its path database, which keeps one
+// state on disk, in place, and the last 128 in memory, where the hash database would keep every
+// node of every state and could only grow.
+type stateDB struct {
 	disk  ethdb.Database
 	tries *triedb.Database
 	db    *gethstate.MPTDatabase
@@ -48,16 +43,15 @@ type States struct {
 	rootEvery uint64
 }
 
-var _ state.States = (*States)(nil)
-
-// Options are how states are opened.
+// Options are how OpenStateDB opens states.
 type Options struct {
 	ReadOnly  bool
 	RootEvery uint64 // number of blocks from one root in a header to the next; 0 is 1
 }
 
-// Open opens the states in a folder, which it creates unless it only reads.
-func Open(dir string, o Options) (s *States, err error) {
+// OpenStateDB opens states that are kept as go-ethereum keeps them, in a folder, which it creates
+// unless it only reads. They are not for chains of which a root per block is too much work.
+func OpenStateDB(dir string, o Options) (s States, err error) {
 	defer func() {
 		if said := recover(); said != nil { // Pebble's and go-ethereum's way to report damage
 			err = fmt.Errorf("opening %s: %v", dir, said)
@@ -71,11 +65,11 @@ func Open(dir string, o Options) (s *States, err error) {
 	config := *pathdb.Defaults
 	config.TrieCleanSize, config.StateCleanSize, config.WriteBufferSize, config.ReadOnly = cleanBytes, cleanBytes, bufferBytes, o.ReadOnly
 	tries := triedb.NewDatabase(disk, &triedb.Config{PathDB: &config})
-	return &States{disk, tries, gethstate.NewMPTDatabase(tries, gethstate.NewCodeDB(disk)), dir, max(o.RootEvery, 1)}, nil
+	return &stateDB{disk, tries, gethstate.NewMPTDatabase(tries, gethstate.NewCodeDB(disk)), dir, max(o.RootEvery, 1)}, nil
 }
 
-// At implements state.States.
-func (s *States) At(header *types.Header) (*gethstate.StateDB, error) {
+// At implements States.
+func (s *stateDB) At(header *types.Header) (*gethstate.StateDB, error) {
 	root, err := types.EmptyRootHash, error(nil)
 	if header != nil {
 		root, err = s.Root(header)
@@ -87,8 +81,8 @@ func (s *States) At(header *types.Header) (*gethstate.StateDB, error) {
 	return db, missing(header, err)
 }
 
-// Reader implements state.States.
-func (s *States) Reader(header *types.Header) (gethstate.StateReader, error) {
+// Reader implements States.
+func (s *stateDB) Reader(header *types.Header) (gethstate.StateReader, error) {
 	root, err := s.Root(header)
 	if err != nil {
 		return nil, err
@@ -104,9 +98,9 @@ func missing(header *types.Header, err error) error {
 	return err
 }
 
-// Commit implements state.States. The path database needs a root for each block, also for those
+// Commit implements States. The path database needs a root for each block, also for those
 // without one in their header: for these it is stored.
-func (s *States) Commit(db *gethstate.StateDB, header *types.Header, rules params.Rules) error {
+func (s *stateDB) Commit(db *gethstate.StateDB, header *types.Header, rules params.Rules) error {
 	root, err := db.Commit(rules, header.Number.Uint64())
 	switch {
 	case err != nil:
@@ -123,21 +117,21 @@ func (s *States) Commit(db *gethstate.StateDB, header *types.Header, rules param
 }
 
 // rooted reports whether a header carries the root of its own state.
-func (s *States) rooted(header *types.Header) bool { return header.Number.Uint64()%s.rootEvery == 0 }
+func (s *stateDB) rooted(header *types.Header) bool { return header.Number.Uint64()%s.rootEvery == 0 }
 
 // rootKey is where the root of a block without its own is, after the block's hash.
 func rootKey(header *types.Header) []byte {
 	return binary.BigEndian.AppendUint64([]byte("chaind-root-"), header.Number.Uint64())
 }
 
-// Has implements state.States.
-func (s *States) Has(header *types.Header) bool {
+// Has implements States.
+func (s *stateDB) Has(header *types.Header) bool {
 	_, err := s.At(header)
 	return err == nil
 }
 
-// Root implements state.States.
-func (s *States) Root(header *types.Header) (common.Hash, error) {
+// Root implements States.
+func (s *stateDB) Root(header *types.Header) (common.Hash, error) {
 	if s.rooted(header) {
 		return header.Root, nil
 	}
@@ -152,8 +146,8 @@ func (s *States) Root(header *types.Header) (common.Hash, error) {
 	return common.Hash(text[common.HashLength:]), nil
 }
 
-// Close implements state.States.
-func (s *States) Close(keep *types.Header) error {
+// Close implements States.
+func (s *stateDB) Close(keep *types.Header) error {
 	var err error
 	if keep != nil {
 		var root common.Hash
@@ -167,9 +161,9 @@ func (s *States) Close(keep *types.Header) error {
 	return store.Settle(s.dir)
 }
 
-// Verify implements state.States: every node must have the hash by which its parent knows it, every
+// Verify implements States: every node must have the hash by which its parent knows it, every
 // contract its code, and the flat records must hash to the same root.
-func (s *States) Verify(ctx context.Context, _ *types.Header, root common.Hash) error {
+func (s *stateDB) Verify(ctx context.Context, _ *types.Header, root common.Hash) error {
 	accounts, err := trie.NewStateTrie(trie.StateTrieID(root), s.tries)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package identity
+package peers
 
 import (
 	"errors"
@@ -12,11 +12,11 @@ import (
 
 func TestKeyFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "node.key")
-	key := New()
+	key := NewKey()
 	if err := key.Write(path); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Read(path)
+	got, err := ReadKey(path)
 	if err != nil || got.ID() != key.ID() {
 		t.Fatalf("%v is read as %v, %v", key.ID(), got, err)
 	}
@@ -29,16 +29,16 @@ func TestKeyFiles(t *testing.T) {
 	if err := os.Chmod(path, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+	if _, err := ReadKey(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("a file for a group: %v", err)
 	}
-	if _, err := Read(path + "x"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := ReadKey(path + "x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 }
 
 func TestKeyIsNotPrinted(t *testing.T) {
-	key := New()
+	key := NewKey()
 	for _, text := range []string{fmt.Sprint(key), fmt.Sprintf("%+v", key), fmt.Sprintf("%#v", key), (&key).String()} {
 		if text != key.ID().String() {
 			t.Errorf("it is printed as %s", text)
@@ -47,7 +47,7 @@ func TestKeyIsNotPrinted(t *testing.T) {
 }
 
 func TestWrongIDs(t *testing.T) {
-	for _, text := range []string{"", "3d40", strings.Repeat("x", 64), New().ID().String() + "0"} {
+	for _, text := range []string{"", "3d40", strings.Repeat("x", 64), NewKey().ID().String() + "0"} {
 		if _, err := ParseID(text); err == nil || !strings.Contains(err.Error(), "the id that the node's key has") {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -56,7 +56,7 @@ func TestWrongIDs(t *testing.T) {
 
 func FuzzKey(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "node.key")
-	if err := New().Write(path); err != nil {
+	if err := NewKey().Write(path); err != nil {
 		f.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
@@ -66,7 +66,7 @@ func FuzzKey(f *testing.F) {
 	f.Add(text)
 	f.Add([]byte("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if key, err := parse(text); err == nil && len(key.private) != 64 {
+		if key, err := parseKey(text); err == nil && len(key.private) != 64 {
 			t.Errorf("a key of %d bytes", len(key.private))
 		}
 	})

@@ -1,9 +1,4 @@
-// Package index finds waiting transactions by their hashes, and the best-paying of those that can
-// be sealed next.
-//
-// It is not for rules: which transaction may wait, and which can be sealed, is the mempool's. It
-// starts no goroutines.
-package index
+package mempool
 
 import (
 	"math/big"
@@ -12,16 +7,6 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/holiman/uint256"
 	"go.opentelemetry.io/otel/trace"
-)
-
-// Verdict is what becomes of an entry that a walk visits.
-type Verdict int
-
-// The verdicts.
-const (
-	Stop  Verdict = iota // it stays offered, and the walk ends
-	Keep                 // it stays offered, and is not visited again by this walk
-	Taken                // it is no longer offered
 )
 
 // Entry is a transaction that waits.
@@ -34,7 +19,7 @@ type Entry struct {
 	// Trace is the place of the transaction in a trace that is recorded; nil: none is.
 	Trace *trace.SpanContext
 
-	// Arrival orders entries that pay the same. It is set before the entry is Put.
+	// Arrival orders entries that pay the same. It is set before the entry is put into the index.
 	Arrival uint64
 
 	cap, tip  uint256.Int // wei per gas
@@ -43,8 +28,8 @@ type Entry struct {
 	place     int         // in a heap; guarded likewise
 }
 
-// NewEntry returns the entry of a transaction, whose sender was recovered and whose numbers were
-// judged to have at most 256 bits.
+// NewEntry returns the entry of a transaction, which transaction.Judge has found valid. Raw are its
+// canonical bytes, which the entry keeps.
 func NewEntry(tx *types.Transaction, from common.Address, raw []byte) *Entry {
 	e := &Entry{Tx: tx, From: from, Raw: raw, Cost: clamp(tx.Cost())}
 	e.cap, e.tip = *clamp(tx.GasFeeCap()), *clamp(tx.GasTipCap())

@@ -1,4 +1,4 @@
-package archive_test
+package blockchain_test
 
 import (
 	"bytes"
@@ -6,43 +6,14 @@ import (
 	"errors"
 	"io"
 	"math/big"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 
-	"dyno/services/chain/archive"
+	"dyno/services/chain/blockchain"
 )
-
-func read(t testing.TB, name string) []byte {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-// split returns the blocks of a file, each with its bytes.
-func split(t testing.TB, file []byte) (blocks []*types.Block, raw [][]byte) {
-	t.Helper()
-	for len(file) > 0 {
-		_, _, rest, err := rlp.Split(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		one := file[:len(file)-len(rest)]
-		block := new(types.Block)
-		if err := rlp.DecodeBytes(one, block); err != nil {
-			t.Fatal(err)
-		}
-		blocks, raw, file = append(blocks, block), append(raw, one), rest
-	}
-	return blocks, raw
-}
 
 // list is a chain that takes every block.
 type list struct{ blocks []*types.Block }
@@ -83,8 +54,8 @@ func TestTruncated(t *testing.T) {
 			whole = n
 		}
 		var l list
-		err := archive.Import(t.Context(), &l, bytes.NewReader(file[:cut]), func() {})
-		if len(l.blocks) != whole || clean != (err == nil) || err != nil && !errors.Is(err, archive.ErrTruncated) {
+		err := blockchain.Import(t.Context(), &l, bytes.NewReader(file[:cut]), func() {})
+		if len(l.blocks) != whole || clean != (err == nil) || err != nil && !errors.Is(err, blockchain.ErrTruncated) {
 			t.Fatalf("%d bytes: %d blocks, want %d; %v", cut, len(l.blocks), whole, err)
 		}
 	}
@@ -94,7 +65,7 @@ func TestTruncated(t *testing.T) {
 func TestStopped(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var l list
-	err := archive.Import(ctx, &l, bytes.NewReader(read(t, "chain.rlp")), func() {
+	err := blockchain.Import(ctx, &l, bytes.NewReader(read(t, "chain.rlp")), func() {
 		if len(l.blocks) == 7 {
 			stop()
 		}
@@ -102,7 +73,7 @@ func TestStopped(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || len(l.blocks) != 7 {
 		t.Errorf("%d blocks: %v", len(l.blocks), err)
 	}
-	if err := archive.Export(ctx, io.Discard, 1, 9, func(uint64) ([]byte, error) { return nil, nil }); !errors.Is(err, context.Canceled) {
+	if err := blockchain.Export(ctx, io.Discard, 1, 9, func(uint64) ([]byte, error) { return nil, nil }); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -116,11 +87,11 @@ func FuzzImport(f *testing.F) {
 	f.Add([]byte{0x1f, 0x8b, 0})
 	f.Fuzz(func(t *testing.T, file []byte) {
 		var l list
-		if err := archive.Import(t.Context(), &l, bytes.NewReader(file), func() {}); err != nil || len(file) > 0 && file[0] == 0x1f {
+		if err := blockchain.Import(t.Context(), &l, bytes.NewReader(file), func() {}); err != nil || len(file) > 0 && file[0] == 0x1f {
 			return
 		}
 		var out bytes.Buffer
-		err := archive.Export(t.Context(), &out, 1, uint64(len(l.blocks)), func(n uint64) ([]byte, error) { return rlp.EncodeToBytes(l.blocks[n-1]) })
+		err := blockchain.Export(t.Context(), &out, 1, uint64(len(l.blocks)), func(n uint64) ([]byte, error) { return rlp.EncodeToBytes(l.blocks[n-1]) })
 		if err != nil || out.Len() > len(file) {
 			t.Errorf("%d bytes of %d: %v", out.Len(), len(file), err)
 		}

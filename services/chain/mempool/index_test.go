@@ -1,4 +1,4 @@
-package index_test
+package mempool
 
 import (
 	"cmp"
@@ -12,29 +12,27 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/holiman/uint256"
 	"pgregory.net/rapid"
-
-	"dyno/services/chain/mempool/index"
 )
 
-func TestModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) { against(t, index.New()) })
+func TestIndex(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { against(t, newIndex()) })
 }
 
 // entry makes the entry of one of many senders.
-func entry(n int, feeCap, tip int64) *index.Entry {
+func entry(n int, feeCap, tip int64) *Entry {
 	from := common.BigToAddress(big.NewInt(int64(n)))
 	tx := types.NewTx(&types.DynamicFeeTx{Nonce: uint64(n), GasFeeCap: big.NewInt(feeCap), GasTipCap: big.NewInt(tip), Gas: 21_000})
-	e := index.NewEntry(tx, from, nil)
+	e := NewEntry(tx, from, nil)
 	e.Arrival = uint64(n)
 	return e
 }
 
 // model is an index that compares all entries.
-type model struct{ all, offered []*index.Entry }
+type model struct{ all, offered []*Entry }
 
 // best returns the entry that a walk visits next, or nil.
-func (m *model) best(base uint64, kept []*index.Entry) *index.Entry {
-	var best *index.Entry
+func (m *model) best(base uint64, kept []*Entry) *Entry {
+	var best *Entry
 	for _, e := range m.offered {
 		if e.FeeCap().Uint64() < base || slices.Contains(kept, e) {
 			continue
@@ -46,22 +44,22 @@ func (m *model) best(base uint64, kept []*index.Entry) *index.Entry {
 	return best
 }
 
-func rate(e *index.Entry, base uint64) uint64 {
+func rate(e *Entry, base uint64) uint64 {
 	return min(e.TipCap().Uint64(), e.FeeCap().Uint64()-base)
 }
 
-func without(entries []*index.Entry, e *index.Entry) []*index.Entry {
-	return slices.DeleteFunc(slices.Clone(entries), func(other *index.Entry) bool { return other == e })
+func without(entries []*Entry, e *Entry) []*Entry {
+	return slices.DeleteFunc(slices.Clone(entries), func(other *Entry) bool { return other == e })
 }
 
 // against does the same to an index and to the model.
-func against(t *rapid.T, ix *index.Index) {
+func against(t *rapid.T, ix *index) {
 	m, made := &model{}, 0
-	put := func() *index.Entry {
+	put := func() *Entry {
 		made++
 		feeCap := rapid.Int64Range(0, 8).Draw(t, "fee cap")
 		e := entry(made, feeCap, rapid.Int64Range(0, feeCap).Draw(t, "tip"))
-		ix.Put(e)
+		ix.put(e)
 		m.all = append(m.all, e)
 		return e
 	}
@@ -69,7 +67,7 @@ func against(t *rapid.T, ix *index.Index) {
 		"put": func(t *rapid.T) { put() },
 		"offer": func(t *rapid.T) {
 			e := put()
-			ix.Offer(e)
+			ix.offer(e)
 			m.offered = append(m.offered, e)
 		},
 		"delete": func(t *rapid.T) {
@@ -78,22 +76,22 @@ func against(t *rapid.T, ix *index.Index) {
 			}
 			e := rapid.SampledFrom(m.all).Draw(t, "entry")
 			if slices.Contains(m.offered, e) {
-				ix.Retract(e)
+				ix.retract(e)
 				m.offered = without(m.offered, e)
 			}
-			ix.Delete(e)
+			ix.remove(e)
 			m.all = without(m.all, e)
-			if ix.Get(e.Tx.Hash()) != nil {
+			if ix.get(e.Tx.Hash()) != nil {
 				t.Fatal("what was deleted is there")
 			}
 		},
 		"walk": func(t *rapid.T) { m.walk(t, ix, put()) },
 		"": func(t *rapid.T) {
-			if n := ix.Offered(); n != len(m.offered) {
+			if n := ix.offered(); n != len(m.offered) {
 				t.Fatalf("%d are offered, want %d", n, len(m.offered))
 			}
 			for _, e := range m.all {
-				if ix.Get(e.Tx.Hash()) != e {
+				if ix.get(e.Tx.Hash()) != e {
 					t.Fatal("what was put is not there")
 				}
 			}
@@ -102,30 +100,30 @@ func against(t *rapid.T, ix *index.Index) {
 }
 
 // walk walks both, with any verdicts; next is offered by one of the visits.
-func (m *model) walk(t *rapid.T, ix *index.Index, next *index.Entry) {
+func (m *model) walk(t *rapid.T, ix *index, next *Entry) {
 	base := rapid.Uint64Range(0, 9).Draw(t, "base fee")
-	var kept []*index.Entry
+	var kept []*Entry
 	stopped := false
-	ix.Walk(uint256.NewInt(base), func(e *index.Entry) (index.Verdict, *index.Entry) {
+	ix.walk(uint256.NewInt(base), func(e *Entry) (verdict, *Entry) {
 		if want := m.best(base, kept); stopped || e != want {
 			t.Fatalf("visited %v/%v, want %+v (stopped: %t)", e.FeeCap(), e.TipCap(), want, stopped)
 		}
-		verdict := rapid.SampledFrom([]index.Verdict{index.Stop, index.Keep, index.Taken, index.Taken}).Draw(t, "verdict")
-		switch verdict {
-		case index.Stop:
+		v := rapid.SampledFrom([]verdict{stop, keep, take, take}).Draw(t, "verdict")
+		switch v {
+		case stop:
 			stopped = true
-			return verdict, nil
-		case index.Keep:
+			return v, nil
+		case keep:
 			kept = append(kept, e)
-		case index.Taken:
+		case take:
 			m.offered = without(m.offered, e)
 		}
 		if next == nil || rapid.Bool().Draw(t, "none") {
-			return verdict, nil
+			return v, nil
 		}
 		other := next
 		m.offered, next = append(m.offered, other), nil
-		return verdict, other
+		return v, other
 	})
 	if e := m.best(base, kept); !stopped && e != nil {
 		t.Fatalf("%v/%v was not visited", e.FeeCap(), e.TipCap())
@@ -133,44 +131,44 @@ func (m *model) walk(t *rapid.T, ix *index.Index, next *index.Entry) {
 }
 
 // Several goroutines use an index; the race detector judges.
-func TestConcurrent(t *testing.T) {
-	ix := index.New()
+func TestIndexConcurrent(t *testing.T) {
+	ix := newIndex()
 	const workers, each = 4, 200
 	var group sync.WaitGroup
 	for w := range workers {
 		group.Go(func() {
 			for i := range each {
 				e := entry(w*each+i+1, int64(i%7+1), 1)
-				ix.Put(e)
-				ix.Offer(e)
-				if ix.Get(e.Tx.Hash()) != e {
+				ix.put(e)
+				ix.offer(e)
+				if ix.get(e.Tx.Hash()) != e {
 					t.Error("what was put is not there")
 				}
 				if i%2 == 0 {
-					ix.Retract(e)
-					ix.Delete(e)
+					ix.retract(e)
+					ix.remove(e)
 				}
 			}
 		})
 	}
 	group.Go(func() {
 		for i := range each {
-			ix.Walk(uint256.NewInt(uint64(i%3)), func(*index.Entry) (index.Verdict, *index.Entry) { return index.Keep, nil })
+			ix.walk(uint256.NewInt(uint64(i%3)), func(*Entry) (verdict, *Entry) { return keep, nil })
 		}
 	})
 	group.Wait()
 	visited := 0
-	ix.Walk(new(uint256.Int), func(*index.Entry) (index.Verdict, *index.Entry) {
+	ix.walk(new(uint256.Int), func(*Entry) (verdict, *Entry) {
 		visited++
-		return index.Taken, nil
+		return take, nil
 	})
-	if want := workers * each / 2; visited != want || ix.Offered() != 0 {
-		t.Errorf("%d were visited, want %d, and %d remain", visited, want, ix.Offered())
+	if want := workers * each / 2; visited != want || ix.offered() != 0 {
+		t.Errorf("%d were visited, want %d, and %d remain", visited, want, ix.offered())
 	}
 }
 
 // entries are those of 10,000 senders.
-var entries = sync.OnceValue(func() (out []*index.Entry) {
+var entries = sync.OnceValue(func() (out []*Entry) {
 	for n := range 10_000 {
 		out = append(out, entry(n+1, 100, int64(n%50+1)))
 	}
@@ -179,17 +177,17 @@ var entries = sync.OnceValue(func() (out []*index.Entry) {
 
 func BenchmarkIndex(b *testing.B) {
 	b.Run("put, get, offer, retract, delete", func(b *testing.B) {
-		ix := index.New()
+		ix := newIndex()
 		var workers atomic.Int64
 		b.RunParallel(func(pb *testing.PB) {
 			mine := entries()[100*(workers.Add(1)%100):][:100]
 			for i := 0; pb.Next(); i++ {
 				e := mine[i%len(mine)]
-				ix.Put(e)
-				ix.Offer(e)
-				_ = ix.Get(e.Tx.Hash())
-				ix.Retract(e)
-				ix.Delete(e)
+				ix.put(e)
+				ix.offer(e)
+				_ = ix.get(e.Tx.Hash())
+				ix.retract(e)
+				ix.remove(e)
 			}
 		})
 	})
@@ -199,22 +197,22 @@ func BenchmarkIndex(b *testing.B) {
 		bases uint64
 	}{{"take 1", 1, 1}, {"take 200", 200, 1}, {"take 200, the base fee moves", 200, 2}} {
 		b.Run(c.name, func(b *testing.B) {
-			ix := index.New()
+			ix := newIndex()
 			for _, e := range entries() {
-				ix.Put(e)
-				ix.Offer(e)
+				ix.put(e)
+				ix.offer(e)
 			}
 			arrival := uint64(len(entries()))
 			for i := 0; b.Loop(); i++ {
 				taken := 0
-				ix.Walk(uint256.NewInt(50+uint64(i)%c.bases), func(e *index.Entry) (index.Verdict, *index.Entry) {
+				ix.walk(uint256.NewInt(50+uint64(i)%c.bases), func(e *Entry) (verdict, *Entry) {
 					if taken == c.batch {
-						return index.Stop, nil
+						return stop, nil
 					}
 					taken++
 					arrival++
 					e.Arrival = arrival
-					return index.Taken, e // as if it were the sender's next one
+					return take, e // as if it were the sender's next one
 				})
 			}
 		})

@@ -1,4 +1,4 @@
-package index
+package mempool
 
 import (
 	"sync"
@@ -6,8 +6,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// shards is the number of locks of a sharded map: many times the number of cores.
-const shards = 64
+// hashShards is the number of locks of a sharded map: many times the number of cores.
+const hashShards = 64
 
 // hashes is a sharded map of entries by their hashes.
 type hashes []struct {
@@ -16,15 +16,15 @@ type hashes []struct {
 }
 
 func newHashes() hashes {
-	h := make(hashes, shards)
+	h := make(hashes, hashShards)
 	for i := range h {
 		h[i].all = map[common.Hash]*Entry{}
 	}
 	return h
 }
 
-// Put adds an entry for Get. Its hash must be new.
-func (h hashes) Put(e *Entry) {
+// put adds an entry for get. Its hash must be new.
+func (h hashes) put(e *Entry) {
 	hash := e.Tx.Hash()
 	s := &h[int(hash[0])%len(h)]
 	s.mu.Lock()
@@ -32,16 +32,16 @@ func (h hashes) Put(e *Entry) {
 	s.all[hash] = e
 }
 
-// Get returns the entry of a transaction's hash, or nil.
-func (h hashes) Get(hash common.Hash) *Entry {
+// get returns the entry of a transaction's hash, or nil.
+func (h hashes) get(hash common.Hash) *Entry {
 	s := &h[int(hash[0])%len(h)]
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.all[hash]
 }
 
-// Delete removes an entry that was Put; it must not be offered.
-func (h hashes) Delete(e *Entry) {
+// remove removes an entry that was put; it must not be offered.
+func (h hashes) remove(e *Entry) {
 	hash := e.Tx.Hash()
 	s := &h[int(hash[0])%len(h)]
 	s.mu.Lock()
