@@ -97,7 +97,7 @@ var inside = map[string][]room{
 		{"cmd", []string{".", "*"}, "the command: flags and print"},
 		{".", []string{"backfill", "serve", "mirror", "store", "board", "anchor", "follow", "planner", "rippled", "serverpool", "signing", "trust", "validators", "xrpl"},
 			"assembles the commands' jobs"},
-		{"backfill", []string{"anchor", "planner", "rippled", "serverpool", "signing", "trust", "workpool", "xrpl"}, "the pipeline, over any store"},
+		{"backfill", []string{"anchor", "planner", "rippled", "serverpool", "signing", "trust", "xrpl"}, "the pipeline, over any store"},
 		{"follow", []string{"rippled", "validators", "xrpl"}, "the tip, over any store"},
 		{"anchor", []string{"serverpool", "rippled", "validators", "xrpl"}, "what others are proved from; it knows no range"},
 		{"serverpool", []string{"rippled", "xrpl"}, "which server to ask, and how fast; it knows no work"},
