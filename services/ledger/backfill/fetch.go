@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"dyno/services/ledger/planner"
 	"dyno/services/ledger/rippled/response"
 	"dyno/services/ledger/serverpool"
 )
@@ -27,11 +26,11 @@ func (r *run) drive(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var stall stallDetector
-	var seen planner.Stats
+	var seen ShardStats
 	for {
 		r.mu.Lock()
 		now := time.Now()
-		var s planner.Shard
+		var s shard
 		ok := false
 		if stall.fetches.Load() < int64(r.Fetches) {
 			s, ok = r.next(now)
@@ -82,7 +81,7 @@ func signal(c chan struct{}) {
 
 // fetch requests the ledgers of a shard one after the other, from its top down. When its time limit
 // passes or a server fails, the rest goes back to the planner.
-func (r *run) fetch(ctx context.Context, s planner.Shard) {
+func (r *run) fetch(ctx context.Context, s shard) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	for index := s.To; index >= s.From && index > 0; index-- {
@@ -222,14 +221,14 @@ func (r *run) excluded(it *item) []*serverpool.Member {
 
 // wanted says whether a shard's ledger still needs fetching: it may have been brought by its
 // hash, or given up.
-func (r *run) wanted(s planner.Shard, index uint32) bool {
+func (r *run) wanted(s shard, index uint32) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.planner.Wants(s, index)
 }
 
 // failed returns to the planner what a shard did not bring, from an index down.
-func (r *run) failed(s planner.Shard, index uint32, err error) {
+func (r *run) failed(s shard, index uint32, err error) {
 	var from any
 	f := new(serverError)
 	asked := errors.As(err, &f)
