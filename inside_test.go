@@ -90,9 +90,9 @@ var inside = map[string][]room{
 	},
 	"services/ledger": {
 		{"cmd", []string{".", "*"}, "the command: flags and print"},
-		{".", []string{"backfill", "serve", "mirror", "store", "board", "anchor", "follow", "planner", "rippled", "serverpool", "signing", "trust", "validators", "xrpl"},
+		{".", []string{"backfill", "serve", "mirror", "store", "board", "anchor", "follow", "rippled", "serverpool", "signing", "trust", "validators", "xrpl"},
 			"assembles the commands' jobs"},
-		{"backfill", []string{"anchor", "planner", "rippled", "serverpool", "signing", "trust", "workpool", "xrpl"}, "the pipeline, over any store"},
+		{"backfill", []string{"anchor", "rippled", "serverpool", "signing", "trust", "xrpl"}, "the pipeline, over any store"},
 		{"follow", []string{"rippled", "validators", "xrpl"}, "the tip, over any store"},
 		{"anchor", []string{"serverpool", "rippled", "validators", "xrpl"}, "what others are proved from; it knows no range"},
 		{"serverpool", []string{"rippled", "xrpl"}, "which server to ask, and how fast; it knows no work"},
@@ -107,7 +107,6 @@ var inside = map[string][]room{
 		{"validators", []string{"signing", "xrpl"}, "what a quorum agreed on; it knows no server"},
 		{"trust", []string{"signing", "xrpl"}, "what proves a ledger; it knows neither servers nor disk"},
 		{"signing", []string{"xrpl"}, "who signed the bytes"},
-		{"planner", []string{"xrpl"}, "what to request next; pure"},
 		{"*", nil, "one mechanism, of use without the others"},
 	},
 	"lab/diagnose": {

@@ -9,7 +9,7 @@
 //
 // It is for what a caller that must not wait leaves to others: writing, sending, telling. Topics of
 // the same worker wait for each other. It is not for work with an answer (services/orders/batcher,
-// services/chain/limiter), nor for work by priority (services/ledger/workpool).
+// services/chain/limiter).
 //
 // Lanes owns its workers. Close lets them do what waits, and waits for them.
 package lanes

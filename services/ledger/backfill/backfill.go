@@ -14,7 +14,7 @@
 // Within a window below the last linked ledger, fetching and hashing run out of order. The window
 // bounds the memory; so does Config.WindowBytes, above which only the next ledger to be linked is
 // requested. Answers already in flight (at most Config.Fetches) may exceed it.
-// services/ledger/planner decides which ledgers are requested next and in what portions;
+// The planner decides which ledgers are requested next and in what portions;
 // services/ledger/serverpool chooses the server.
 //
 // Package backfill is not for storing (services/ledger/store), nor for following the tip
@@ -27,7 +27,6 @@ import (
 	"runtime"
 	"time"
 
-	"dyno/services/ledger/planner"
 	"dyno/services/ledger/rippled/response"
 	"dyno/services/ledger/serverpool"
 	"dyno/services/ledger/signing"
@@ -67,7 +66,7 @@ type Config struct {
 	Signatures signing.Checker // for L4
 	Sample     int             `set:"signature_sample" default:"1" min:"1" max:"1048576" doc:"L4 checks the signatures of one ledger in this number; 1: of each"`
 
-	Shards planner.Config
+	Shards ShardConfig
 
 	// Inbox keeps answers from their arrival on, so that a process that is killed does not request
 	// them again. Nil: answers are not kept.

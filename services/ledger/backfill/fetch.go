@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
-	"dyno/services/ledger/planner"
 	"dyno/services/ledger/rippled/response"
 	"dyno/services/ledger/serverpool"
-	"dyno/services/ledger/workpool"
 )
 
 // retryPause is the wait between two attempts to fetch a ledger for which no server could be asked:
@@ -19,17 +18,23 @@ const retryPause = 500 * time.Millisecond
 // lookEvery is how often drive looks whether servers still answer, when nothing else happens.
 const lookEvery = time.Second
 
-// drive runs a fetcher for each shard that the planner hands out, until all ledgers are linked, and
-// waits for the fetchers.
+// drive asks the planner for a shard whenever a fetcher is free, and runs the fetcher, until all
+// ledgers are linked; it waits for the fetchers.
 func (r *run) drive(ctx context.Context) error {
-	pool := workpool.New(workpool.Config{Workers: r.Fetches, Capacity: r.Fetches})
-	defer pool.Close()
+	var fetchers sync.WaitGroup
+	defer fetchers.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	var stall stallDetector
-	var seen planner.Stats
+	var seen ShardStats
 	for {
 		r.mu.Lock()
 		now := time.Now()
-		s, ok := r.next(now)
+		var s shard
+		ok := false
+		if stall.fetches.Load() < int64(r.Fetches) {
+			s, ok = r.next(now)
+		}
 		done := r.planner.Done()
 		asking := (ok || stall.fetches.Load() > 0) && r.lastErr != nil && !r.Servers.RetryAfterPending()
 		if stall.pass(now, r.lastGood, asking) > r.StallTimeout {
@@ -43,15 +48,15 @@ func (r *run) drive(ctx context.Context) error {
 		switch {
 		case done:
 			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
 		case ok:
-			priority := int64(r.gap.To - s.To) // the distance from the anchor
 			stall.fetches.Add(1)
-			if err := pool.Submit(ctx, priority, func(ctx context.Context) {
-				defer stall.fetches.Add(-1)
+			fetchers.Go(func() {
 				r.fetch(ctx, s)
-			}); err != nil {
-				return err
-			}
+				stall.fetches.Add(-1)
+				signal(r.wake)
+			})
 			continue
 		}
 		timer := time.NewTimer(lookEvery)
@@ -76,7 +81,7 @@ func signal(c chan struct{}) {
 
 // fetch requests the ledgers of a shard one after the other, from its top down. When its time limit
 // passes or a server fails, the rest goes back to the planner.
-func (r *run) fetch(ctx context.Context, s planner.Shard) {
+func (r *run) fetch(ctx context.Context, s shard) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	for index := s.To; index >= s.From && index > 0; index-- {
@@ -216,14 +221,14 @@ func (r *run) excluded(it *item) []*serverpool.Member {
 
 // wanted says whether a shard's ledger still needs fetching: it may have been brought by its
 // hash, or given up.
-func (r *run) wanted(s planner.Shard, index uint32) bool {
+func (r *run) wanted(s shard, index uint32) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.planner.Wants(s, index)
 }
 
 // failed returns to the planner what a shard did not bring, from an index down.
-func (r *run) failed(s planner.Shard, index uint32, err error) {
+func (r *run) failed(s shard, index uint32, err error) {
 	var from any
 	f := new(serverError)
 	asked := errors.As(err, &f)

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"dyno/services/ledger/planner"
 	"dyno/services/ledger/rippled/response"
 	"dyno/services/ledger/serverpool"
 	"dyno/services/ledger/sim"
@@ -18,7 +17,7 @@ func (w *world) idle(p *serverpool.Pool) *run {
 	c := w.config(p, &keeper{}).ready()
 	c.Watch = NewWatch()
 	return &run{Config: c, gap: all, nextIndex: last, wake: make(chan struct{}, 1), linked: make(chan struct{}, 1),
-		verified: map[uint32]*item{}, failures: map[uint32]*tries{}, planner: planner.New(planner.Config{Gap: all, Size: 1, Window: ledgers})}
+		verified: map[uint32]*item{}, failures: map[uint32]*tries{}, planner: newPlanner(ShardConfig{Gap: all, Size: 1, Window: ledgers})}
 }
 
 // A wrong answer for a ledger that the other request has already brought is recorded as a fault,
@@ -99,7 +98,7 @@ func TestRefetched(t *testing.T) {
 }
 
 // twins returns a function that makes proved answers for a ledger, all from one server.
-func twins(t *testing.T, p *serverpool.Pool, s planner.Shard, index uint32) func() *item {
+func twins(t *testing.T, p *serverpool.Pool, s shard, index uint32) func() *item {
 	t.Helper()
 	m, err := p.Acquire(t.Context(), index)
 	if err != nil {

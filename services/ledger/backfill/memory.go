@@ -5,7 +5,6 @@ import (
 	"time"
 	"unsafe"
 
-	"dyno/services/ledger/planner"
 	"dyno/services/ledger/rippled/response"
 	"dyno/services/ledger/xrpl"
 )
@@ -46,7 +45,7 @@ func (r *run) recycle(it *item) {
 }
 
 // next returns the shard to fetch now, if there is room for answers. The caller holds mu.
-func (r *run) next(now time.Time) (s planner.Shard, ok bool) {
+func (r *run) next(now time.Time) (s shard, ok bool) {
 	if r.full() && !r.planner.Idle(r.nextIndex) {
 		return s, false
 	}

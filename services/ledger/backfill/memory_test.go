@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"dyno/services/ledger/planner"
 	"dyno/services/ledger/rippled/response"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/fault"
@@ -25,7 +24,7 @@ func TestLittleMemoryIsEnough(t *testing.T) {
 		c.WindowBytes = rapid.Int64Range(1, 30_000).Draw(rt, "bytes")
 		c.Fetches = rapid.IntRange(1, 8).Draw(rt, "fetches")
 		c.Window = rapid.IntRange(1, 30).Draw(rt, "window")
-		c.Shards = planner.Config{Size: rapid.IntRange(1, 20).Draw(rt, "size"), Adaptive: rapid.Bool().Draw(rt, "adaptive")}
+		c.Shards = ShardConfig{Size: rapid.IntRange(1, 20).Draw(rt, "size"), Adaptive: rapid.Bool().Draw(rt, "adaptive")}
 		if err := Run(t.Context(), c, all); err != nil {
 			rt.Fatal(err)
 		}
@@ -59,7 +58,7 @@ func TestBytesBoundWhatIsInFlight(t *testing.T) {
 func TestFullMemoryHandsOutOnlyWhatIsDue(t *testing.T) {
 	now := time.Now()
 	gap := history.Range{From: 1, To: 100}
-	r := &run{Config: Config{WindowBytes: 1000}, gap: gap, nextIndex: gap.To, wake: make(chan struct{}, 1), planner: planner.New(planner.Config{Gap: gap, Size: 10, Window: 100})}
+	r := &run{Config: Config{WindowBytes: 1000}, gap: gap, nextIndex: gap.To, wake: make(chan struct{}, 1), planner: newPlanner(ShardConfig{Gap: gap, Size: 10, Window: 100})}
 	r.queue = make(chan *item, 4)
 	it := &item{answer: &response.Answer{Bytes: 1000}}
 	r.put(it)

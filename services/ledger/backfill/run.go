@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"dyno/services/ledger/planner"
 	"dyno/services/ledger/rippled/response"
 	"dyno/services/ledger/serverpool"
 	"dyno/services/ledger/xrpl"
@@ -18,7 +17,7 @@ import (
 
 type item struct {
 	index  uint32 // requested
-	shard  planner.Shard
+	shard  shard
 	answer *response.Answer
 	from   *serverpool.Member
 	asked  time.Time
@@ -48,7 +47,7 @@ type run struct {
 	lastGood  time.Time // time of the last right answer
 	lastErr   error     // the last failure since then
 	fatalErr  error     // no server sends right answers any more
-	planner   *planner.Planner
+	planner   *planner
 	// By index, from nextIndex down: they wait for those above; bounded by the window.
 	verified map[uint32]*item
 	failures map[uint32]*tries // by index, from nextIndex down: failed attempts
@@ -87,7 +86,7 @@ func (c Config) run(ctx context.Context, gap history.Range, expect xrpl.Hash) er
 	r.answers.New = func() any { return new(response.Answer) }
 	// An answer for each ledger of the window, and those that come after theirs was given up.
 	r.queue = make(chan *item, 2*c.Window)
-	r.planner = planner.New(c.shards(gap))
+	r.planner = newPlanner(c.shards(gap))
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -101,7 +100,7 @@ func (c Config) run(ctx context.Context, gap history.Range, expect xrpl.Hash) er
 	return group.Wait()
 }
 
-func (c Config) shards(gap history.Range) planner.Config {
+func (c Config) shards(gap history.Range) ShardConfig {
 	shards := c.Shards
 	shards.Gap, shards.Window, shards.Timeout, shards.Fetches = gap, c.Window, c.Timeout, c.Fetches
 	if each := gap.Len() / (2 * c.Fetches); shards.Size > each { // all fetchers share a short gap, too

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/services/ledger/planner"
 	"dyno/services/ledger/signing"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/fault"
@@ -81,7 +80,7 @@ func TestAnyAssemblyGivesTheSame(t *testing.T) {
 		c.Fetches = rapid.IntRange(1, 12).Draw(rt, "fetches")
 		c.Window = rapid.IntRange(1, 30).Draw(rt, "window")
 		c.Verifiers = rapid.IntRange(1, 4).Draw(rt, "verifiers")
-		c.Shards = planner.Config{Adaptive: rapid.Bool().Draw(rt, "adaptive"), Size: rapid.IntRange(1, 20).Draw(rt, "size")}
+		c.Shards = ShardConfig{Adaptive: rapid.Bool().Draw(rt, "adaptive"), Size: rapid.IntRange(1, 20).Draw(rt, "size")}
 		if err := Run(t.Context(), c, gap); err != nil {
 			rt.Fatal(err)
 		}

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"dyno/services/ledger/planner"
 	"dyno/services/ledger/rippled"
 	"dyno/services/ledger/rippled/response"
 	"dyno/services/ledger/serverpool"
@@ -191,7 +190,7 @@ func TestNoBytesOfNoAnswer(t *testing.T) {
 	p := pool(t, w.server(t, sim.Config{Faults: fault.Rates{fault.Cut: 1}}))
 	before := p.Report()[0].Bytes
 	c := w.config(p, nil).ready()
-	r := &run{Config: c, planner: planner.New(c.shards(all))}
+	r := &run{Config: c, planner: newPlanner(c.shards(all))}
 	s, _ := r.planner.Next(time.Now())
 	it := &item{index: last, shard: s, answer: &response.Answer{Bytes: 1 << 20}}
 	if err := r.ask(t.Context(), it); response.CodeOf(err) != response.Cut {

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-
-	"dyno/services/ledger/planner"
 )
 
 // Watch holds the counters of one Run or several. They may be read at any time.
@@ -33,7 +31,7 @@ type Watch struct {
 
 	mu      sync.Mutex
 	latency *hdrhistogram.Histogram // us, from request to proof
-	shards  planner.Stats
+	shards  ShardStats
 }
 
 // NewWatch returns a Watch with all counters at zero.
@@ -63,13 +61,13 @@ func (w *Watch) Quantile(q float64) time.Duration {
 }
 
 // Shards counts the shards that were handed out; its Size and P95 are those of the last Run.
-func (w *Watch) Shards() planner.Stats {
+func (w *Watch) Shards() ShardStats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.shards
 }
 
-func (w *Watch) planned(now, before planner.Stats) {
+func (w *Watch) planned(now, before ShardStats) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.shards = now.Since(before, w.shards)

@@ -1,15 +1,4 @@
-// Package planner plans the download of a range of ledgers, the gap: which are requested next, and
-// in what portions. It cuts the gap into shards from its top down, halves a shard that failed, and
-// adapts the size to how long recent shards took.
-//
-// It is pure: it does no I/O, starts no goroutines, and receives the time as an argument. Its owner
-// guards it with a mutex. It is not for choosing servers (services/ledger/serverpool does that); it
-// only says which server to avoid.
-//
-// A ledger's states are, in this order: uncut; loose (needs fetching, in no shard); in flight (in
-// one shard); arrived (Arrived); linked (Advance). Failed and Rejected make it loose again. Ledgers
-// that are cut and not linked are within Config.Window, which bounds the caller's memory.
-package planner
+package backfill
 
 import (
 	"time"
@@ -17,8 +6,8 @@ import (
 	"dyno/services/ledger/xrpl/history"
 )
 
-// Config says how a gap is cut.
-type Config struct {
+// ShardConfig says how a gap is cut.
+type ShardConfig struct {
 	Size     int  `set:"shard_size" default:"16" min:"1" max:"4096" tune:"true" doc:"ledgers of a shard (sizing=adaptive: of the first shard)"`
 	Adaptive bool // size shards so that the P95 of their durations is a quarter of Timeout
 	Fetches  int  // concurrent shards: the window keeps room for two each (Adaptive)
@@ -29,11 +18,11 @@ type Config struct {
 }
 
 // target is the wanted P95 of a shard's duration.
-func (c Config) target() time.Duration { return c.Timeout / 4 }
+func (c ShardConfig) target() time.Duration { return c.Timeout / 4 }
 
-// Shard is a range of ledgers to fetch, from To down to From. The caller must ask Wants for each,
+// shard is a range of ledgers to fetch, from To down to From. The caller must ask Wants for each,
 // because it may have arrived in another way.
-type Shard struct {
+type shard struct {
 	history.Range
 	ID uint64
 	// Not is a server to avoid unless no other has the ledgers: it failed them before. Nil: none.
@@ -41,17 +30,27 @@ type Shard struct {
 	Timeout time.Duration // after it the caller must give the shard up, with Failed
 }
 
-// Planner plans a gap. New makes it.
-type Planner struct {
-	c       Config
+// planner plans the download of a range of ledgers, the gap: which are requested next, and in what
+// portions. It cuts the gap into shards from its top down, halves a shard that failed, and adapts
+// the size to how long recent shards took. newPlanner makes it.
+//
+// It is pure: it does no I/O, starts no goroutines, and receives the time as an argument. The run's
+// mu guards it. It does not choose servers (services/ledger/serverpool does that); it only says
+// which server to avoid.
+//
+// A ledger's states are, in this order: uncut; loose (needs fetching, in no shard); in flight (in
+// one shard); arrived (Arrived); linked (Advance). Failed and Rejected make it loose again. Ledgers
+// that are cut and not linked are within ShardConfig.Window, which bounds the memory.
+type planner struct {
+	c       ShardConfig
 	next    uint32             // the next ledger to cut; below the gap: all are cut
 	linked  uint64             // the lowest linked ledger; Gap.To+1: none
 	ledgers map[uint32]*ledger // cut and not linked: at most Window
 	flights map[uint64]*flight // shards handed out that still have ledgers in flight
-	pending []Shard            // ranges with loose ledgers, highest last
+	pending []shard            // ranges with loose ledgers, highest last
 	ids     uint64
 	sizer   sizer
-	stats   Stats
+	stats   ShardStats
 }
 
 type ledger struct {
@@ -61,7 +60,7 @@ type ledger struct {
 }
 
 type flight struct {
-	Shard
+	shard
 	ledgers int       // its ledgers when handed out
 	left    int       // ledgers still in flight
 	begun   time.Time // when it was handed out, or first asked a server
@@ -69,9 +68,9 @@ type flight struct {
 	failed  bool      // Failed was called for it: what is left is answered, and being verified
 }
 
-// New makes the planner of a gap.
-func New(c Config) *Planner {
-	p := &Planner{c: c, next: c.Gap.To, linked: uint64(c.Gap.To) + 1, ledgers: map[uint32]*ledger{}, flights: map[uint64]*flight{}}
+// newPlanner makes the planner of a gap.
+func newPlanner(c ShardConfig) *planner {
+	p := &planner{c: c, next: c.Gap.To, linked: uint64(c.Gap.To) + 1, ledgers: map[uint32]*ledger{}, flights: map[uint64]*flight{}}
 	p.sizer.size = min(c.Size, p.largest())
 	if c.Gap.Len() == 0 {
 		p.next, p.linked = 0, 0
@@ -81,7 +80,7 @@ func New(c Config) *Planner {
 
 // largest is the maximum of ledgers in a shard. Adaptive shards stay small enough for the window to
 // keep all fetchers busy.
-func (p *Planner) largest() int {
+func (p *planner) largest() int {
 	if !p.c.Adaptive {
 		return p.c.Window
 	}
@@ -90,25 +89,25 @@ func (p *Planner) largest() int {
 
 // Next returns the shard to fetch now, the one nearest to the top first. False means that there is
 // none until an event (Arrived, Failed, Rejected, Advance).
-func (p *Planner) Next(now time.Time) (Shard, bool) {
+func (p *planner) Next(now time.Time) (shard, bool) {
 	if s, ok := p.retry(); ok {
 		p.stats.Retries++
 		return p.hand(s, now), true
 	}
 	r, ok := p.cut()
 	if !ok {
-		return Shard{}, false
+		return shard{}, false
 	}
 	for i := uint64(r.From); i <= uint64(r.To); i++ {
 		p.ledgers[uint32(i)] = &ledger{loose: true}
 	}
-	return p.hand(Shard{Range: r}, now), true
+	return p.hand(shard{Range: r}, now), true
 }
 
 // cut takes the next range off the gap, if the window has room for a whole shard. It does not cut
 // smaller shards for want of room: the window moves ledger by ledger, so all shards would soon have
 // one ledger.
-func (p *Planner) cut() (history.Range, bool) {
+func (p *planner) cut() (history.Range, bool) {
 	if p.next < p.c.Gap.From || p.next == 0 {
 		return history.Range{}, false
 	}
@@ -127,7 +126,7 @@ func (p *Planner) cut() (history.Range, bool) {
 }
 
 // retry takes the highest pending range that still has loose ledgers.
-func (p *Planner) retry() (Shard, bool) {
+func (p *planner) retry() (shard, bool) {
 	for n := len(p.pending); n > 0; n = len(p.pending) {
 		s := p.pending[n-1]
 		p.pending = p.pending[:n-1]
@@ -135,11 +134,11 @@ func (p *Planner) retry() (Shard, bool) {
 			return s, true
 		}
 	}
-	return Shard{}, false
+	return shard{}, false
 }
 
 // loose is the range from the lowest to the highest loose ledger in r.
-func (p *Planner) loose(r history.Range) (span history.Range) {
+func (p *planner) loose(r history.Range) (span history.Range) {
 	for i := uint64(r.From); i <= uint64(r.To); i++ {
 		if l := p.ledgers[uint32(i)]; l != nil && l.loose {
 			if span.From == 0 {
@@ -152,10 +151,10 @@ func (p *Planner) loose(r history.Range) (span history.Range) {
 }
 
 // hand makes a flight of the loose ledgers of a range.
-func (p *Planner) hand(s Shard, now time.Time) Shard {
+func (p *planner) hand(s shard, now time.Time) shard {
 	p.ids++
 	s.ID, s.Timeout = p.ids, p.c.Timeout
-	f := &flight{Shard: s, begun: now}
+	f := &flight{shard: s, begun: now}
 	for i := uint64(s.From); i <= uint64(s.To); i++ {
 		if l := p.ledgers[uint32(i)]; l != nil && l.loose {
 			l.loose, l.holder = false, f
@@ -169,7 +168,7 @@ func (p *Planner) hand(s Shard, now time.Time) Shard {
 }
 
 // release takes a ledger out of its flight, and returns that; nil: it was in none.
-func (p *Planner) release(l *ledger) *flight {
+func (p *planner) release(l *ledger) *flight {
 	f := l.holder
 	if f == nil {
 		return nil

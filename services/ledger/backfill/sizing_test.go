@@ -1,4 +1,4 @@
-package planner
+package backfill
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 )
 
 // work fetches and links shards one after the other, with the given time per ledger.
-func work(t *testing.T, p *Planner, now *time.Time, shards int, each time.Duration) {
+func work(t *testing.T, p *planner, now *time.Time, shards int, each time.Duration) {
 	t.Helper()
 	for range shards {
 		s := next(t, p, *now)
@@ -21,7 +21,7 @@ func work(t *testing.T, p *Planner, now *time.Time, shards int, each time.Durati
 
 func TestSizesFollowTheP95(t *testing.T) {
 	now := begin
-	p := made(Config{Gap: gap(1, 1_000_000), Size: 4, Adaptive: true, Timeout: 800 * time.Millisecond, Window: 1000, Fetches: 5})
+	p := made(ShardConfig{Gap: gap(1, 1_000_000), Size: 4, Adaptive: true, Timeout: 800 * time.Millisecond, Window: 1000, Fetches: 5})
 	for _, c := range []struct {
 		name string
 		each time.Duration
@@ -45,7 +45,7 @@ func TestSizesFollowTheP95(t *testing.T) {
 
 func TestFixedSizesStay(t *testing.T) {
 	now := begin
-	p := made(Config{Gap: gap(1, 1_000_000), Size: 7})
+	p := made(ShardConfig{Gap: gap(1, 1_000_000), Size: 7})
 	work(t, p, &now, 100, time.Second)
 	p.Failed(next(t, p, now), 1_000_000, "A", now.Add(time.Hour))
 	if s := p.Stats(); s.Size != 7 || s.P95 != 7*time.Second {
@@ -55,7 +55,7 @@ func TestFixedSizesStay(t *testing.T) {
 
 // A time-out halves the size; the time-outs of shards that were in flight together with it do not.
 func TestTimeoutsHalve(t *testing.T) {
-	p := made(Config{Gap: gap(1, 1_000_000), Size: 64, Adaptive: true, Window: 2048})
+	p := made(ShardConfig{Gap: gap(1, 1_000_000), Size: 64, Adaptive: true, Window: 2048})
 	a, b, c := next(t, p, begin), next(t, p, begin), next(t, p, begin)
 	p.Failed(a, a.To, "A", begin.Add(time.Millisecond)) // immediately: that is not about size
 	if s := p.Stats(); s.Size != 64 {
@@ -70,7 +70,7 @@ func TestTimeoutsHalve(t *testing.T) {
 
 // The clock of a shard starts when it asks a server: before, it waited for its turn.
 func TestWaitForTurnIsNoMeasure(t *testing.T) {
-	p := made(Config{Gap: gap(1, 100), Size: 2})
+	p := made(ShardConfig{Gap: gap(1, 100), Size: 2})
 	s, asked := next(t, p, begin), begin.Add(time.Hour)
 	p.Asking(s, asked)
 	p.Arrived(100, asked.Add(10*time.Millisecond))
@@ -83,7 +83,7 @@ func TestWaitForTurnIsNoMeasure(t *testing.T) {
 
 // The duration of a shard that failed in between does not count.
 func TestFailedShardsAreNoMeasure(t *testing.T) {
-	p := made(Config{Gap: gap(1, 100), Size: 2})
+	p := made(ShardConfig{Gap: gap(1, 100), Size: 2})
 	s := next(t, p, begin)
 	p.Asking(s, begin)
 	p.Failed(s, 99, "A", begin)

@@ -1,4 +1,4 @@
-package planner
+package backfill
 
 import (
 	"slices"
@@ -12,8 +12,8 @@ const (
 	percentile = 95
 )
 
-// Stats counts what a planner has done.
-type Stats struct {
+// ShardStats counts what a planner has done.
+type ShardStats struct {
 	Shards  uint64        // shards handed out, including retries
 	Retries uint64        // shards handed out again after Failed or Rejected
 	Splits  uint64        // failed shards that were halved
@@ -23,7 +23,7 @@ type Stats struct {
 }
 
 // Since adds what a planner did since before to others; Size and P95 are the planner's.
-func (s Stats) Since(before, others Stats) Stats {
+func (s ShardStats) Since(before, others ShardStats) ShardStats {
 	s.Shards += others.Shards - before.Shards
 	s.Retries += others.Retries - before.Retries
 	s.Splits += others.Splits - before.Splits
@@ -32,7 +32,7 @@ func (s Stats) Since(before, others Stats) Stats {
 }
 
 // Stats returns a snapshot.
-func (p *Planner) Stats() Stats {
+func (p *planner) Stats() ShardStats {
 	s := p.stats
 	s.Size, s.P95 = p.sizer.size, p.sizer.whole
 	return s
@@ -48,7 +48,7 @@ type sizer struct {
 	whole   time.Duration         // P95 per shard; 0: too few shards
 }
 
-func (p *Planner) took(f *flight, now time.Time) {
+func (p *planner) took(f *flight, now time.Time) {
 	c := &p.sizer
 	d := max(now.Sub(f.begun), 0)
 	c.shards[c.n%recent], c.ledgers[c.n%recent] = d, d/time.Duration(f.ledgers)

@@ -1,4 +1,4 @@
-package planner
+package backfill
 
 import (
 	"slices"
@@ -10,14 +10,14 @@ import (
 
 // fetcher fetches shards ledger by ledger.
 type fetcher struct {
-	s     Shard
+	s     shard
 	index uint32    // requested ledger; 0: idle
 	done  time.Time // when the answer arrives
 }
 
 // simulate fetches a gap with the given number of fetchers from two servers, on a simulated clock,
 // and returns how long that takes. latency is that of an answer, by server (0, 1).
-func simulate(t *testing.T, c Config, fetchers int, latency func(server int) time.Duration) (time.Duration, Stats) {
+func simulate(t *testing.T, c ShardConfig, fetchers int, latency func(server int) time.Duration) (time.Duration, ShardStats) {
 	t.Helper()
 	p, now, linked := made(c), begin, c.Gap.To+1
 	there := map[uint32]bool{}
@@ -82,7 +82,7 @@ func TestAdaptiveSizesSuitEveryServer(t *testing.T) {
 		20 * time.Millisecond:  {8, 10},
 		300 * time.Millisecond: {1, 1},
 	} {
-		c := Config{Gap: history.Range{From: 1, To: 3000}, Adaptive: true, Timeout: 800 * time.Millisecond, Window: 512, Fetches: 4}
+		c := ShardConfig{Gap: history.Range{From: 1, To: 3000}, Adaptive: true, Timeout: 800 * time.Millisecond, Window: 512, Fetches: 4}
 		_, s := simulate(t, c, 4, func(int) time.Duration { return each })
 		if s.Size < want[0] || s.Size > want[1] {
 			t.Errorf("%v a ledger: shards of %d, want %v", each, s.Size, want)
@@ -92,7 +92,7 @@ func TestAdaptiveSizesSuitEveryServer(t *testing.T) {
 
 // Every fetcher gets shards while the window has room.
 func TestFetchersShareTheWork(t *testing.T) {
-	c := Config{Gap: history.Range{From: 1, To: 960}, Size: 4, Window: 512}
+	c := ShardConfig{Gap: history.Range{From: 1, To: 960}, Size: 4, Window: 512}
 	var took []time.Duration
 	for _, fetchers := range []int{1, 2, 4, 8, 16} {
 		d, _ := simulate(t, c, fetchers, func(int) time.Duration { return 10 * time.Millisecond })

@@ -1,4 +1,4 @@
-package planner
+package backfill
 
 import (
 	"cmp"
@@ -16,14 +16,14 @@ var begin = time.Unix(1_700_000_000, 0)
 func gap(from, to uint32) history.Range { return history.Range{From: from, To: to} }
 
 // made is a planner with what a test leaves to chance.
-func made(c Config) *Planner {
+func made(c ShardConfig) *planner {
 	c.Size, c.Fetches, c.Window = cmp.Or(c.Size, 16), cmp.Or(c.Fetches, 8), cmp.Or(c.Window, 1024)
 	c.Timeout = cmp.Or(c.Timeout, 8*time.Second)
-	return New(c)
+	return newPlanner(c)
 }
 
 // take calls Next until it returns false, and returns the shards as text.
-func take(p *Planner, now time.Time) string {
+func take(p *planner, now time.Time) string {
 	var out []string
 	for s, ok := p.Next(now); ok; s, ok = p.Next(now) {
 		text := s.Range.String()
@@ -35,7 +35,7 @@ func take(p *Planner, now time.Time) string {
 	return strings.Join(out, ", ")
 }
 
-func next(t *testing.T, p *Planner, now time.Time) Shard {
+func next(t *testing.T, p *planner, now time.Time) shard {
 	t.Helper()
 	s, ok := p.Next(now)
 	if !ok {
@@ -47,18 +47,18 @@ func next(t *testing.T, p *Planner, now time.Time) Shard {
 func TestCutsFromTheTopWithinTheWindow(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		c    Config
+		c    ShardConfig
 		want string
 	}{
-		{"all of it", Config{Gap: gap(1, 10), Size: 4}, "7-10, 3-6, 1-2"},
-		{"one by one", Config{Gap: gap(7, 9), Size: 1}, "9, 8, 7"},
-		{"one ledger", Config{Gap: gap(7, 7)}, "7"},
-		{"nothing", Config{}, ""},
-		{"a window", Config{Gap: gap(1, 100), Size: 4, Window: 10}, "97-100, 93-96"},
-		{"a window of one", Config{Gap: gap(1, 100), Size: 4, Window: 1}, "100"},
-		{"a shard larger than the window", Config{Gap: gap(1, 100), Size: 40, Window: 10}, "91-100"},
-		{"the last ledger there can be", Config{Gap: gap(math.MaxUint32-2, math.MaxUint32), Size: 2}, "4294967294-4294967295, 4294967293"},
-		{"adaptive ones leave room for all", Config{Gap: gap(1, 100), Size: 40, Window: 40, Fetches: 4, Adaptive: true}, "96-100, 91-95, 86-90, 81-85, 76-80, 71-75, 66-70, 61-65"},
+		{"all of it", ShardConfig{Gap: gap(1, 10), Size: 4}, "7-10, 3-6, 1-2"},
+		{"one by one", ShardConfig{Gap: gap(7, 9), Size: 1}, "9, 8, 7"},
+		{"one ledger", ShardConfig{Gap: gap(7, 7)}, "7"},
+		{"nothing", ShardConfig{}, ""},
+		{"a window", ShardConfig{Gap: gap(1, 100), Size: 4, Window: 10}, "97-100, 93-96"},
+		{"a window of one", ShardConfig{Gap: gap(1, 100), Size: 4, Window: 1}, "100"},
+		{"a shard larger than the window", ShardConfig{Gap: gap(1, 100), Size: 40, Window: 10}, "91-100"},
+		{"the last ledger there can be", ShardConfig{Gap: gap(math.MaxUint32-2, math.MaxUint32), Size: 2}, "4294967294-4294967295, 4294967293"},
+		{"adaptive ones leave room for all", ShardConfig{Gap: gap(1, 100), Size: 40, Window: 40, Fetches: 4, Adaptive: true}, "96-100, 91-95, 86-90, 81-85, 76-80, 71-75, 66-70, 61-65"},
 	} {
 		if got := take(made(c.c), begin); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
@@ -68,7 +68,7 @@ func TestCutsFromTheTopWithinTheWindow(t *testing.T) {
 
 // The window moves ledger by ledger; shards do not shrink for that.
 func TestWindowMoves(t *testing.T) {
-	p := made(Config{Gap: gap(1, 100), Size: 4, Window: 10})
+	p := made(ShardConfig{Gap: gap(1, 100), Size: 4, Window: 10})
 	take(p, begin)
 	for _, c := range []struct {
 		linked uint32
@@ -85,7 +85,7 @@ func TestWindowMoves(t *testing.T) {
 }
 
 func TestFailedShardIsHalvedAndGoesElsewhere(t *testing.T) {
-	p := made(Config{Gap: gap(1, 16), Size: 8})
+	p := made(ShardConfig{Gap: gap(1, 16), Size: 8})
 	high, low := next(t, p, begin), next(t, p, begin)
 	if high.Timeout != 8*time.Second {
 		t.Errorf("time-out %v", high.Timeout)
@@ -103,7 +103,7 @@ func TestFailedShardIsHalvedAndGoesElsewhere(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	p.Failed(high, 14, "B", begin) // a repeated call has no effect
-	p.Failed(Shard{ID: 99, Range: gap(1, 16)}, 16, nil, begin)
+	p.Failed(shard{ID: 99, Range: gap(1, 16)}, 16, nil, begin)
 	if got := take(p, begin); got != "" {
 		t.Error("out of nothing:", got)
 	}
@@ -111,7 +111,7 @@ func TestFailedShardIsHalvedAndGoesElsewhere(t *testing.T) {
 
 // A half of one ledger is the ledger itself, however often it fails.
 func TestOneLedgerFailsAgainAndAgain(t *testing.T) {
-	p := made(Config{Gap: gap(5, 5)})
+	p := made(ShardConfig{Gap: gap(5, 5)})
 	for i := range 100 {
 		s := next(t, p, begin)
 		if s.Range != gap(5, 5) || i > 0 && s.Not != i-1 {
@@ -129,7 +129,7 @@ func TestOneLedgerFailsAgainAndAgain(t *testing.T) {
 }
 
 func TestRejected(t *testing.T) {
-	p := made(Config{Gap: gap(1, 4), Size: 2})
+	p := made(ShardConfig{Gap: gap(1, 4), Size: 2})
 	next(t, p, begin)
 	p.Rejected(4, "A", begin) // while it was verified
 	p.Rejected(4, "A", begin) // a repeated call has no effect
@@ -149,7 +149,7 @@ func TestRejected(t *testing.T) {
 
 // A ledger that arrives while it is pending again is not fetched again.
 func TestLateArrivalOfPendingLedger(t *testing.T) {
-	p := made(Config{Gap: gap(1, 4), Size: 4})
+	p := made(ShardConfig{Gap: gap(1, 4), Size: 4})
 	s := next(t, p, begin)
 	p.Failed(s, 4, "A", begin)
 	p.Arrived(4, begin)
@@ -161,7 +161,7 @@ func TestLateArrivalOfPendingLedger(t *testing.T) {
 }
 
 func TestAdvanceOverMissingLedgers(t *testing.T) {
-	p := made(Config{Gap: gap(1, 100), Size: 4, Window: 8})
+	p := made(ShardConfig{Gap: gap(1, 100), Size: 4, Window: 8})
 	s := next(t, p, begin)
 	p.Failed(s, 100, "A", begin)
 	p.Advance(99)

@@ -1,4 +1,4 @@
-package planner
+package backfill
 
 import (
 	"fmt"
@@ -8,11 +8,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world fetches what a planner hands out, and links it; every step may go wrong.
-type world struct {
+// gapWorld fetches what a planner hands out, and links it; every step may go wrong.
+type gapWorld struct {
 	*rapid.T
-	p         *Planner
-	c         Config
+	p         *planner
+	c         ShardConfig
 	now       time.Time
 	linked    uint32          // lowest that is linked; Gap.To+1: none
 	there     map[uint32]bool // arrived, and not linked
@@ -23,25 +23,25 @@ type world struct {
 }
 
 type worker struct {
-	s  Shard
+	s  shard
 	at uint32 // next ledger to ask for
 }
 
 type answer struct {
-	s     Shard
+	s     shard
 	index uint32
 }
 
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := Config{
+		c := ShardConfig{
 			Adaptive: rapid.Bool().Draw(t, "adaptive"),
 			Size:     rapid.IntRange(1, 9).Draw(t, "size"),
 			Window:   rapid.IntRange(1, 40).Draw(t, "window"),
 			Gap:      gap(1, uint32(rapid.IntRange(1, 300).Draw(t, "gap"))),
 			Timeout:  400 * time.Millisecond, Fetches: rapid.IntRange(1, 4).Draw(t, "fetches"),
 		}
-		w := &world{T: t, c: c, p: made(c), now: begin, linked: c.Gap.To + 1,
+		w := &gapWorld{T: t, c: c, p: made(c), now: begin, linked: c.Gap.To + 1,
 			there: map[uint32]bool{}, delivered: map[uint32]int{}, handed: map[uint64]bool{}}
 		for range rapid.IntRange(0, 300).Draw(t, "steps") {
 			w.step(rapid.IntRange(0, 11).Draw(t, "what"), rapid.IntRange(0, 99).Draw(t, "which"))
@@ -51,7 +51,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-func (w *world) step(what, which int) {
+func (w *gapWorld) step(what, which int) {
 	w.now = w.now.Add(time.Duration(which) * time.Millisecond)
 	switch {
 	case what < 3:
@@ -77,7 +77,7 @@ func (w *world) step(what, which int) {
 }
 
 // take asks the planner for a shard, if there is a fetcher for it.
-func (w *world) take() {
+func (w *gapWorld) take() {
 	if len(w.work) == 2*w.c.Fetches {
 		return
 	}
@@ -117,7 +117,7 @@ func (w *world) take() {
 }
 
 // fetch lets a worker get one ledger.
-func (w *world) fetch(which int) {
+func (w *gapWorld) fetch(which int) {
 	if len(w.work) == 0 {
 		return
 	}
@@ -136,7 +136,7 @@ func (w *world) fetch(which int) {
 }
 
 // prove lets an answer arrive, or be rejected, also a late one.
-func (w *world) prove(which int, wrong bool) {
+func (w *gapWorld) prove(which int, wrong bool) {
 	if len(w.proving) == 0 {
 		return
 	}
@@ -158,7 +158,7 @@ func (w *world) prove(which int, wrong bool) {
 }
 
 // link links the next ledger if it has arrived, or rejects it.
-func (w *world) link(wrong bool) {
+func (w *gapWorld) link(wrong bool) {
 	for w.there[w.linked-1] {
 		index := w.linked - 1
 		delete(w.there, index)
@@ -173,7 +173,7 @@ func (w *world) link(wrong bool) {
 }
 
 // check compares the planner's state with the model.
-func (w *world) check() {
+func (w *gapWorld) check() {
 	if len(w.p.ledgers) > w.c.Window {
 		w.Fatalf("%d ledgers are kept, more than the window of %d", len(w.p.ledgers), w.c.Window)
 	}
@@ -206,7 +206,7 @@ func (w *world) check() {
 	}
 }
 
-func (w *world) pending(index uint32) bool {
+func (w *gapWorld) pending(index uint32) bool {
 	for _, s := range w.p.pending {
 		if s.Has(index) {
 			return true
@@ -217,7 +217,7 @@ func (w *world) pending(index uint32) bool {
 
 // finish lets every step succeed: whatever happened before, the plan ends, with each ledger linked
 // once.
-func (w *world) finish() {
+func (w *gapWorld) finish() {
 	for round := 0; !w.p.Done(); round++ {
 		if round > 10*w.c.Gap.Len()+100 {
 			w.Fatalf("no end: linked down to %d, %s", w.linked, w.state())
@@ -247,6 +247,6 @@ func (w *world) finish() {
 	}
 }
 
-func (w *world) state() string {
+func (w *gapWorld) state() string {
 	return fmt.Sprintf("%d ledgers, %d shards under way, pending %v, next %d", len(w.p.ledgers), len(w.p.flights), w.p.pending, w.p.next)
 }

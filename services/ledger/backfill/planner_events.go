@@ -1,4 +1,4 @@
-package planner
+package backfill
 
 import (
 	"slices"
@@ -9,27 +9,27 @@ import (
 
 // Asking says that a fetcher is about to ask a server for a ledger of a shard. The first call
 // starts the clock of the shard: before, it waited for its turn.
-func (p *Planner) Asking(s Shard, now time.Time) {
+func (p *planner) Asking(s shard, now time.Time) {
 	if f := p.flights[s.ID]; f != nil && !f.asked {
 		f.asked, f.begun = true, now
 	}
 }
 
 // Wants says whether a ledger of a shard in flight still needs fetching.
-func (p *Planner) Wants(s Shard, index uint32) bool {
+func (p *planner) Wants(s shard, index uint32) bool {
 	l, f := p.ledgers[index], p.flights[s.ID]
 	return l != nil && f != nil && l.holder == f
 }
 
 // Idle says whether a needed ledger is in no flight: Next hands it out before those below.
-func (p *Planner) Idle(index uint32) bool {
+func (p *planner) Idle(index uint32) bool {
 	l := p.ledgers[index]
 	return uint64(index) < p.linked && (l == nil || l.loose)
 }
 
 // Arrived says that a ledger was brought, by a shard or in another way. It returns false if the
 // ledger had arrived already, or is no longer wanted.
-func (p *Planner) Arrived(index uint32, now time.Time) bool {
+func (p *planner) Arrived(index uint32, now time.Time) bool {
 	l := p.ledgers[index]
 	if l == nil || l.arrived {
 		p.stats.Spare++
@@ -44,7 +44,7 @@ func (p *Planner) Arrived(index uint32, now time.Time) bool {
 
 // Failed says that a shard ended before it brought the ledgers from index down; by is the server
 // that failed it, nil if that is not known. They are fetched again, in halves.
-func (p *Planner) Failed(s Shard, index uint32, by any, now time.Time) {
+func (p *planner) Failed(s shard, index uint32, by any, now time.Time) {
 	f := p.flights[s.ID]
 	if f == nil {
 		return
@@ -72,7 +72,7 @@ func (p *Planner) Failed(s Shard, index uint32, by any, now time.Time) {
 
 // Rejected says that a ledger must be fetched again although it had arrived, or was being verified:
 // its answer, from the server by, is wrong.
-func (p *Planner) Rejected(index uint32, by any, now time.Time) {
+func (p *planner) Rejected(index uint32, by any, now time.Time) {
 	l := p.ledgers[index]
 	if l == nil {
 		return
@@ -87,21 +87,21 @@ func (p *Planner) Rejected(index uint32, by any, now time.Time) {
 }
 
 // again inserts a range into the pending ones: highest last, and of equals the latest first.
-func (p *Planner) again(r history.Range, by any) {
+func (p *planner) again(r history.Range, by any) {
 	if r.Len() == 0 {
 		return
 	}
-	i, _ := slices.BinarySearchFunc(p.pending, r.To, func(s Shard, to uint32) int {
+	i, _ := slices.BinarySearchFunc(p.pending, r.To, func(s shard, to uint32) int {
 		if s.To < to {
 			return -1
 		}
 		return 1
 	})
-	p.pending = slices.Insert(p.pending, i, Shard{Range: r, Not: by})
+	p.pending = slices.Insert(p.pending, i, shard{Range: r, Not: by})
 }
 
 // Advance says that all ledgers from index up are linked, or reported missing.
-func (p *Planner) Advance(index uint32) {
+func (p *planner) Advance(index uint32) {
 	for ; p.linked > uint64(index) && p.linked > uint64(p.c.Gap.From); p.linked-- {
 		at := uint32(p.linked - 1)
 		l := p.ledgers[at]
@@ -115,4 +115,4 @@ func (p *Planner) Advance(index uint32) {
 }
 
 // Done says whether all ledgers are linked.
-func (p *Planner) Done() bool { return p.linked <= uint64(p.c.Gap.From) }
+func (p *planner) Done() bool { return p.linked <= uint64(p.c.Gap.From) }
