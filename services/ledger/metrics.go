@@ -8,7 +8,7 @@ import (
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
 	"dyno/services/ledger/board"
-	"dyno/services/ledger/serverpool"
+	"dyno/services/ledger/servers"
 	"dyno/services/ledger/xrpl/history"
 )
 
@@ -67,8 +67,8 @@ func (p *pipeline) show(span history.Range, windows bool) {
 			"bound_disk":   func() float64 { return p.bound.recent(p).disk },
 			"refetched":    func() float64 { return float64(p.watch.Refetched.Load()) },
 			"wrong":        func() float64 { return float64(p.watch.Wrong.Load()) },
-			"slowed":       func() float64 { return p.total(func(s serverpool.ServerStats) float64 { return float64(s.Slowed) }) },
-			"asked":        func() float64 { return p.total(func(s serverpool.ServerStats) float64 { return float64(s.Requests) }) },
+			"slowed":       func() float64 { return p.total(func(s servers.ServerStats) float64 { return float64(s.Slowed) }) },
+			"asked":        func() float64 { return p.total(func(s servers.ServerStats) float64 { return float64(s.Requests) }) },
 		} {
 			p.windows.Gauge(name, read)
 		}
@@ -81,7 +81,7 @@ func (p *pipeline) show(span history.Range, windows bool) {
 }
 
 // total sums something over the servers.
-func (p *pipeline) total(of func(serverpool.ServerStats) float64) (sum float64) {
+func (p *pipeline) total(of func(servers.ServerStats) float64) (sum float64) {
 	for _, s := range p.pool.Report() {
 		sum += of(s)
 	}

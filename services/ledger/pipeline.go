@@ -14,9 +14,8 @@ import (
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
 	"dyno/services/ledger/backfill"
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/rippled/response"
-	"dyno/services/ledger/serverpool"
+	"dyno/services/ledger/servers"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/signing"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/evidence"
@@ -42,8 +41,8 @@ func openHome(env *daemon.Env) (h home, err error) {
 type pipeline struct {
 	home
 	request request
-	servers []*rippled.Server
-	pool    *serverpool.Pool
+	servers []*servers.Server
+	pool    *servers.Pool
 	watch   *backfill.Watch
 	config  backfill.Config // without Sink and Trusted
 	writing writer.Options
@@ -72,13 +71,13 @@ func (r *request) open(ctx context.Context, h home) (p *pipeline, err error) {
 		return p, daemon.Usage(err)
 	}
 	for _, url := range r.servers {
-		s, err := rippled.Open(ctx, client(p.set, url))
+		s, err := servers.Open(ctx, client(p.set, url))
 		if err != nil {
 			return p, daemon.Usage(fmt.Errorf("--server: %w", err))
 		}
 		p.servers = append(p.servers, s)
 	}
-	p.pool = serverpool.New(serverpool.Config{Servers: p.servers})
+	p.pool = servers.NewPool(servers.PoolConfig{Servers: p.servers})
 	p.config = p.configure(level)
 	asked := r.progress()
 	asked.Sample = p.config.Sample
@@ -96,8 +95,8 @@ func (r *request) open(ctx context.Context, h home) (p *pipeline, err error) {
 
 // client makes a server's settings of an assembly. Within a shard a request ends with the shard's
 // time; the client's limit is for what belongs to none, and must not come before it.
-func client(s settings, url string) rippled.Config {
-	return rippled.Config{URL: url, Decoder: s.Decoder, InFlight: s.Connections, Timeout: max(s.Backfill.Timeout, rippled.DefaultTimeout)}
+func client(s settings, url string) servers.Config {
+	return servers.Config{URL: url, Decoder: s.Decoder, InFlight: s.Connections, Timeout: max(s.Backfill.Timeout, servers.DefaultTimeout)}
 }
 
 // configure makes the pipeline's settings of an assembly.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"dyno/parts/assembly"
-	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/servers"
 	"dyno/services/ledger/store"
 )
 
@@ -171,7 +171,7 @@ func TestAssembliesAreConfigured(t *testing.T) {
 
 // The configured time-out applies: no limit of the client is shorter.
 func TestTimeoutHolds(t *testing.T) {
-	for set, want := range map[string]time.Duration{"30s": 30 * time.Second, "10m": 10 * time.Minute, "8s": 8 * time.Second, "50ms": rippled.DefaultTimeout} {
+	for set, want := range map[string]time.Duration{"30s": 30 * time.Second, "10m": 10 * time.Minute, "8s": 8 * time.Second, "50ms": servers.DefaultTimeout} {
 		choice, err := Assembly().Resolve(assembly.Tuned, map[string]string{"timeout": set})
 		if err != nil {
 			t.Fatal(err)
@@ -185,7 +185,7 @@ func TestTimeoutHolds(t *testing.T) {
 // The setting connections limits concurrent requests to a server; its default is within Clio's
 // limit.
 func TestConnectionsOfAServer(t *testing.T) {
-	for set, want := range map[string]int{"": rippled.DefaultInFlight, "200": 200} {
+	for set, want := range map[string]int{"": servers.DefaultInFlight, "200": 200} {
 		changes := map[string]string{}
 		if set != "" {
 			changes["connections"] = set

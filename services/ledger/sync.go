@@ -16,7 +16,7 @@ import (
 	"dyno/parts/daemon"
 	"dyno/services/ledger/anchor"
 	"dyno/services/ledger/backfill"
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/store/writer"
 	"dyno/services/ledger/trust"
 	"dyno/services/ledger/validators"

@@ -14,7 +14,7 @@ import (
 	"github.com/minio/simdjson-go"
 	"github.com/tmthrgd/go-hex"
 
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/xrpltest"
 )

@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"dyno/bench/peers/callers"
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/signing"
 	"dyno/services/ledger/xrpl"
 )

@@ -11,17 +11,16 @@ import (
 	"fmt"
 	"time"
 
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/rippled/response"
-	"dyno/services/ledger/serverpool"
+	"dyno/services/ledger/servers"
+	"dyno/services/ledger/servers/response"
 )
 
 // Finder asks servers for anchors. All fields but Hint are required.
 type Finder struct {
-	Servers []*rippled.Server
-	Pool    *serverpool.Pool // of these servers
-	Timeout time.Duration    // without an answer, or without a quorum
-	Hint    string           // how to wait longer: what follows the cause in errors of Timeout
+	Servers []*servers.Server
+	Pool    *servers.Pool // of these servers
+	Timeout time.Duration // without an answer, or without a quorum
+	Hint    string        // how to wait longer: what follows the cause in errors of Timeout
 	// Wrong receives each answer that is wrong, after its fault is recorded. Several goroutines
 	// call it.
 	Wrong func(server string, a *response.Answer, why error)

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/validators"
 )
 
@@ -72,7 +72,7 @@ func (f *Finder) listen(ctx context.Context) (validations <-chan []byte, errs fu
 // redial is the wait before a broken subscription to validations is repeated.
 const redial = 500 * time.Millisecond
 
-func pass(ctx context.Context, s *rippled.Server, out chan<- []byte) error {
+func pass(ctx context.Context, s *servers.Server, out chan<- []byte) error {
 	for e, err := range s.Subscribe(ctx, response.Validations) {
 		switch {
 		case err != nil:

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/rippled/response"
-	"dyno/services/ledger/serverpool"
+	"dyno/services/ledger/servers"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/validators"
 	"dyno/services/ledger/xrpl"
 )
@@ -95,12 +94,12 @@ type answer struct {
 type given struct {
 	hash   xrpl.Hash
 	answer *response.Answer
-	member *serverpool.Member
+	member *servers.Member
 }
 
 // hashFrom is the hash that a server gives for a ledger more often than any other, by lead answers.
 // The other answers are recorded as faults.
-func (f *Finder) hashFrom(ctx context.Context, s *rippled.Server, index uint32, lead int) (h xrpl.Hash, err error) {
+func (f *Finder) hashFrom(ctx context.Context, s *servers.Server, index uint32, lead int) (h xrpl.Hash, err error) {
 	var all []given
 	times, failed := map[xrpl.Hash]int{}, 0 // failed: in a row
 	for range asks * lead {
@@ -151,17 +150,17 @@ func (f *Finder) recordContradictions(all []given, most xrpl.Hash) {
 	}
 }
 
-func (f *Finder) recordFault(m *serverpool.Member, a *response.Answer, why error) {
+func (f *Finder) recordFault(m *servers.Member, a *response.Answer, why error) {
 	m.RecordFault(why.Error())
 	f.Wrong(m.Name(), a, why)
 }
 
 // ask requests a ledger's hash from a server, which, if it does not find the ledger, may know the
 // hash from the ledger above.
-func (f *Finder) ask(ctx context.Context, s *rippled.Server, index uint32) (given, error) {
+func (f *Finder) ask(ctx context.Context, s *servers.Server, index uint32) (given, error) {
 	g, header, err := f.header(ctx, s, index)
 	g.hash = header.Hash()
-	if response.CodeOf(err) == response.NotFound || errors.Is(err, serverpool.ErrNoServer) {
+	if response.CodeOf(err) == response.NotFound || errors.Is(err, servers.ErrNoServer) {
 		if above, header, e := f.header(ctx, s, index+1); e == nil {
 			above.hash = header.Parent
 			return above, nil
@@ -171,10 +170,10 @@ func (f *Finder) ask(ctx context.Context, s *rippled.Server, index uint32) (give
 }
 
 // header requests a ledger's header from a server once, within its budget and cooldown.
-func (f *Finder) header(ctx context.Context, s *rippled.Server, index uint32) (g given, h xrpl.Header, err error) {
+func (f *Finder) header(ctx context.Context, s *servers.Server, index uint32) (g given, h xrpl.Header, err error) {
 	m, err := f.Pool.AcquireOf(ctx, s, index)
 	switch {
-	case errors.Is(err, serverpool.ErrNoServer):
+	case errors.Is(err, servers.ErrNoServer):
 		return g, h, err // it names the server
 	case err != nil:
 		return g, h, fmt.Errorf("%s: %w", s.Name(), err)

@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/serverpool"
+	"dyno/services/ledger/servers"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/fault"
 	"dyno/services/ledger/xrpl/history"
@@ -57,14 +56,14 @@ func TestWrongAnchorIsNoServersFault(t *testing.T) {
 // hash.
 func TestRightAnchorConvictsLiars(t *testing.T) {
 	w := newWorld(t)
-	var held atomic.Pointer[serverpool.Member] // the honest server's one connection, held so that the liar is asked first
+	var held atomic.Pointer[servers.Member] // the honest server's one connection, held so that the liar is asked first
 	liar := before(t, w.server(t, sim.Config{Faults: fault.Rates{fault.Fork: 1}}), func(http.ResponseWriter, *http.Request) bool {
 		if m := held.Load(); m != nil {
 			m.Done(0, 0, nil)
 		}
 		return false
 	})
-	honest, err := rippled.Open(t.Context(), rippled.Config{URL: w.server(t, sim.Config{}).URL(), InFlight: 1})
+	honest, err := servers.Open(t.Context(), servers.Config{URL: w.server(t, sim.Config{}).URL(), InFlight: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

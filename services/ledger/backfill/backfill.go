@@ -15,7 +15,7 @@
 // bounds the memory; so does Config.WindowBytes, above which only the next ledger to be linked is
 // requested. Answers already in flight (at most Config.Fetches) may exceed it.
 // The planner decides which ledgers are requested next and in what portions;
-// services/ledger/serverpool chooses the server.
+// services/ledger/servers chooses the server.
 //
 // Package backfill is not for storing (services/ledger/store), nor for following the tip
 // (services/ledger/follow has it called for each new stretch). Run owns the goroutines it starts
@@ -27,8 +27,8 @@ import (
 	"runtime"
 	"time"
 
-	"dyno/services/ledger/rippled/response"
-	"dyno/services/ledger/serverpool"
+	"dyno/services/ledger/servers"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/signing"
 	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
@@ -37,7 +37,7 @@ import (
 // Config says what to download and how. The tagged fields are settings: assembly.Defaults has their
 // defaults.
 type Config struct {
-	Servers *serverpool.Pool
+	Servers *servers.Pool
 	Sink    Sink
 	Level   trust.Level
 

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/rippled/response"
-	"dyno/services/ledger/serverpool"
+	"dyno/services/ledger/servers"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
 )
@@ -18,7 +17,7 @@ func (r *run) notFound(index uint32) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t := r.failures[index]
-	return t != nil && (response.CodeOf(t.last) == response.NotFound || errors.Is(t.last, serverpool.ErrNoServer))
+	return t != nil && (response.CodeOf(t.last) == response.NotFound || errors.Is(t.last, servers.ErrNoServer))
 }
 
 // askByHash requests the next ledger to be linked by the hash that the ledger above it names, and
@@ -31,11 +30,11 @@ func (r *run) askByHash(ctx context.Context, index uint32, hash xrpl.Hash) error
 		}
 		return other(it.hash, hash)
 	}
-	way := func(ctx context.Context, s *rippled.Server, it *item) error {
+	way := func(ctx context.Context, s *servers.Server, it *item) error {
 		return s.LedgerByHash(ctx, hash, it.answer)
 	}
 	if r.headers {
-		way = func(ctx context.Context, s *rippled.Server, it *item) error {
+		way = func(ctx context.Context, s *servers.Server, it *item) error {
 			return s.HeaderByHash(ctx, hash, it.answer)
 		}
 	}
@@ -58,11 +57,11 @@ func (r *run) parent(ctx context.Context, index uint32, hash xrpl.Hash) (parent 
 		}
 		return other(it.header.Hash(), hash)
 	}
-	it, err := r.askEach(ctx, index, func(ctx context.Context, s *rippled.Server, it *item) error {
+	it, err := r.askEach(ctx, index, func(ctx context.Context, s *servers.Server, it *item) error {
 		return s.HeaderByHash(ctx, hash, it.answer)
 	}, right)
 	if it == nil && err == nil {
-		it, err = r.askEach(ctx, index, func(ctx context.Context, s *rippled.Server, it *item) error {
+		it, err = r.askEach(ctx, index, func(ctx context.Context, s *servers.Server, it *item) error {
 			return s.Header(ctx, index, it.answer)
 		}, right)
 	}
@@ -88,10 +87,10 @@ func other(got, want xrpl.Hash) error {
 // askEach requests a ledger of one server after the other, until an answer is right; one that fails
 // for a reason that passes is asked again. There are at most Config.Attempts requests, within
 // Config.StallTimeout. No item means that no answer was right; the error is ctx's.
-func (r *run) askEach(ctx context.Context, index uint32, way func(context.Context, *rippled.Server, *item) error, right func(*item) error) (*item, error) {
+func (r *run) askEach(ctx context.Context, index uint32, way func(context.Context, *servers.Server, *item) error, right func(*item) error) (*item, error) {
 	limited, cancel := context.WithTimeout(ctx, r.StallTimeout)
 	defer cancel()
-	var asked []*serverpool.Member
+	var asked []*servers.Member
 	for range r.Attempts {
 		m, err := r.Servers.AcquireAny(limited, index, asked...)
 		if err != nil {
@@ -117,7 +116,7 @@ func (r *run) askEach(ctx context.Context, index uint32, way func(context.Contex
 }
 
 // sendTo sends one request within a server's time limit.
-func (r *run) sendTo(ctx context.Context, m *serverpool.Member, it *item, way func(context.Context, *rippled.Server, *item) error) error {
+func (r *run) sendTo(ctx context.Context, m *servers.Member, it *item, way func(context.Context, *servers.Server, *item) error) error {
 	ctx, cancel := context.WithTimeout(ctx, max(r.Timeout, 3*m.Latency()))
 	defer cancel()
 	it.answer.Bytes = 0

@@ -11,8 +11,7 @@ import (
 	"slices"
 	"testing"
 
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/serverpool"
+	"dyno/services/ledger/servers"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
@@ -95,18 +94,18 @@ func (w *world) behind(t testing.TB, url string, do func(asks) does) string {
 }
 
 // poolOf opens servers by their addresses.
-func poolOf(t testing.TB, urls ...string) *serverpool.Pool {
+func poolOf(t testing.TB, urls ...string) *servers.Pool {
 	t.Helper()
-	var c serverpool.Config
+	var c servers.PoolConfig
 	for _, url := range urls {
-		server, err := rippled.Open(t.Context(), rippled.Config{URL: url})
+		server, err := servers.Open(t.Context(), servers.Config{URL: url})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { server.Close() })
 		c.Servers = append(c.Servers, server)
 	}
-	p := serverpool.New(c)
+	p := servers.NewPool(c)
 	t.Cleanup(p.Close)
 	if err := p.Refresh(t.Context()); err != nil {
 		t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"dyno/services/ledger/rippled/response"
-	"dyno/services/ledger/serverpool"
+	"dyno/services/ledger/servers"
+	"dyno/services/ledger/servers/response"
 )
 
 // retryPause is the wait between two attempts to fetch a ledger for which no server could be asked:
@@ -154,7 +154,7 @@ func (r *run) ask(ctx context.Context, it *item) error {
 // request asks one server, and counts a late answer as that server's failure. Its time limit is
 // well below the shard's, so that another server can still be asked; it is longer for a server with
 // a high latency, and doubles from one attempt to the next.
-func (r *run) request(ctx context.Context, m *serverpool.Member, it *item) error {
+func (r *run) request(ctx context.Context, m *servers.Member, it *item) error {
 	fair := min(max(it.shard.Timeout/4, 3*m.Latency()), it.shard.Timeout)
 	r.mu.Lock()
 	limit := fair
@@ -173,7 +173,7 @@ func (r *run) request(ctx context.Context, m *serverpool.Member, it *item) error
 	return err
 }
 
-func (r *run) call(ctx context.Context, m *serverpool.Member, it *item) error {
+func (r *run) call(ctx context.Context, m *servers.Member, it *item) error {
 	if !r.headers {
 		return m.Server().Ledger(ctx, it.index, it.answer)
 	}
@@ -182,13 +182,13 @@ func (r *run) call(ctx context.Context, m *serverpool.Member, it *item) error {
 
 // acquire waits for a server. A server that failed this ledger before is asked again only when no
 // other server has the ledger.
-func (r *run) acquire(ctx context.Context, it *item) (*serverpool.Member, error) {
+func (r *run) acquire(ctx context.Context, it *item) (*servers.Member, error) {
 	excluded := r.excluded(it)
 	m, err := r.Servers.Acquire(ctx, it.index, excluded...)
-	if len(excluded) > 0 && errors.Is(err, serverpool.ErrNoServer) {
+	if len(excluded) > 0 && errors.Is(err, servers.ErrNoServer) {
 		m, err = r.Servers.Acquire(ctx, it.index)
 	}
-	if errors.Is(err, serverpool.ErrNoServer) { // a server may get it soon
+	if errors.Is(err, servers.ErrNoServer) { // a server may get it soon
 		select {
 		case <-time.After(retryPause):
 		case <-ctx.Done():
@@ -198,7 +198,7 @@ func (r *run) acquire(ctx context.Context, it *item) (*serverpool.Member, error)
 }
 
 type serverError struct {
-	from *serverpool.Member
+	from *servers.Member
 	err  error
 }
 
@@ -206,14 +206,14 @@ func (f *serverError) Error() string { return fmt.Sprintf("%s: %v", f.from.Name(
 func (f *serverError) Unwrap() error { return f.err }
 
 // excluded returns the servers that failed the ledger, or its shard, before.
-func (r *run) excluded(it *item) []*serverpool.Member {
+func (r *run) excluded(it *item) []*servers.Member {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var excluded []*serverpool.Member
+	var excluded []*servers.Member
 	if t := r.failures[it.index]; t != nil {
 		excluded = append(excluded, t.wrong...)
 	}
-	if m, ok := it.shard.Not.(*serverpool.Member); ok {
+	if m, ok := it.shard.Not.(*servers.Member); ok {
 		excluded = append(excluded, m)
 	}
 	return excluded
@@ -237,7 +237,7 @@ func (r *run) failed(s shard, index uint32, err error) {
 	}
 	// Not an attempt: the shard's time limit passed before the server's, or a server that claims
 	// the ledger is cooling down.
-	attempt := response.CodeOf(err) != 0 || errors.Is(err, serverpool.ErrNoServer) && !errors.Is(err, serverpool.ErrCoolingDown)
+	attempt := response.CodeOf(err) != 0 || errors.Is(err, servers.ErrNoServer) && !errors.Is(err, servers.ErrCoolingDown)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if attempt && r.planner.Wants(s, index) {

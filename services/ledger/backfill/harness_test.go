@@ -10,8 +10,7 @@ import (
 	"testing"
 
 	"dyno/parts/assembly"
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/serverpool"
+	"dyno/services/ledger/servers"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/chain"
 	"dyno/services/ledger/trust"
@@ -82,18 +81,18 @@ func (w *world) server(t testing.TB, c sim.Config) *sim.Sim {
 func (w *world) trusted(index uint32) Trusted { return Trusted{index, w.truth[index].Hash} }
 
 // pool opens servers. The first is asked first.
-func pool(t testing.TB, sims ...*sim.Sim) *serverpool.Pool {
+func pool(t testing.TB, sims ...*sim.Sim) *servers.Pool {
 	t.Helper()
-	var c serverpool.Config
+	var c servers.PoolConfig
 	for _, s := range sims {
-		server, err := rippled.Open(t.Context(), rippled.Config{URL: s.URL()})
+		server, err := servers.Open(t.Context(), servers.Config{URL: s.URL()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { server.Close() })
 		c.Servers = append(c.Servers, server)
 	}
-	p := serverpool.New(c)
+	p := servers.NewPool(c)
 	t.Cleanup(p.Close)
 	if err := p.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
@@ -217,7 +216,7 @@ func same(a, b *xrpl.Ledger) error {
 }
 
 // blames is the number of faults recorded per server.
-func blames(p *serverpool.Pool) map[string]int {
+func blames(p *servers.Pool) map[string]int {
 	out := map[string]int{}
 	for _, s := range p.Report() {
 		for _, count := range s.Faults {
@@ -228,7 +227,7 @@ func blames(p *serverpool.Pool) map[string]int {
 }
 
 // config is a backfill of the chain, proved from its top.
-func (w *world) config(p *serverpool.Pool, s Sink) Config {
+func (w *world) config(p *servers.Pool, s Sink) Config {
 	c := assembly.Defaults[Config]()
 	c.Servers, c.Sink, c.Level, c.Trusted, c.Fetches, c.Verifiers = p, s, trust.L2, w.trusted(last), 4, 2
 	return c

@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"dyno/services/ledger/rippled/response"
-	"dyno/services/ledger/serverpool"
+	"dyno/services/ledger/servers"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/xrpl"
 )
 
 // idle is a run with shards of one ledger and no fetchers.
-func (w *world) idle(p *serverpool.Pool) *run {
+func (w *world) idle(p *servers.Pool) *run {
 	c := w.config(p, &keeper{}).ready()
 	c.Watch = NewWatch()
 	return &run{Config: c, gap: all, nextIndex: last, wake: make(chan struct{}, 1), linked: make(chan struct{}, 1),
@@ -83,7 +83,7 @@ func TestRefetched(t *testing.T) {
 		{"its time is over", 1, func(r *run, one, _ *item) {
 			r.failed(one.shard, last, &serverError{one.from, context.DeadlineExceeded})
 		}},
-		{"no server was asked", 0, func(r *run, one, _ *item) { r.failed(one.shard, last, serverpool.ErrNoServer) }},
+		{"no server was asked", 0, func(r *run, one, _ *item) { r.failed(one.shard, last, servers.ErrNoServer) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := w.idle(p)
@@ -98,7 +98,7 @@ func TestRefetched(t *testing.T) {
 }
 
 // twins returns a function that makes proved answers for a ledger, all from one server.
-func twins(t *testing.T, p *serverpool.Pool, s shard, index uint32) func() *item {
+func twins(t *testing.T, p *servers.Pool, s shard, index uint32) func() *item {
 	t.Helper()
 	m, err := p.Acquire(t.Context(), index)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 	"unsafe"
 
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/xrpl"
 )
 

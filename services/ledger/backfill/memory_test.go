@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/fault"
 	"dyno/services/ledger/xrpl"

@@ -35,7 +35,7 @@ type shard struct {
 // the size to how long recent shards took. newPlanner makes it.
 //
 // It is pure: it does no I/O, starts no goroutines, and receives the time as an argument. The run's
-// mu guards it. It does not choose servers (services/ledger/serverpool does that); it only says
+// mu guards it. It does not choose servers (services/ledger/servers does that); it only says
 // which server to avoid.
 //
 // A ledger's states are, in this order: uncut; loose (needs fetching, in no shard); in flight (in

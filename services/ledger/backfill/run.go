@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"dyno/services/ledger/rippled/response"
-	"dyno/services/ledger/serverpool"
+	"dyno/services/ledger/servers"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/history"
 )
@@ -19,7 +19,7 @@ type item struct {
 	index  uint32 // requested
 	shard  shard
 	answer *response.Answer
-	from   *serverpool.Member
+	from   *servers.Member
 	asked  time.Time
 	proved time.Time
 	header xrpl.Header
@@ -55,7 +55,7 @@ type run struct {
 
 type tries struct {
 	count int
-	wrong []*serverpool.Member // servers that are not asked for it again
+	wrong []*servers.Member // servers that are not asked for it again
 	last  error
 }
 

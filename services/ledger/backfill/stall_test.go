@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/rippled/response"
-	"dyno/services/ledger/serverpool"
+	"dyno/services/ledger/servers"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/fault"
 	"dyno/services/ledger/xrpl/history"
@@ -48,7 +47,7 @@ func TestStallDetector(t *testing.T) {
 }
 
 // before lets meddle answer a server's requests; where it returns false the server answers.
-func before(t *testing.T, s *sim.Sim, meddle func(w http.ResponseWriter, r *http.Request) bool) *rippled.Server {
+func before(t *testing.T, s *sim.Sim, meddle func(w http.ResponseWriter, r *http.Request) bool) *servers.Server {
 	t.Helper()
 	to, err := url.Parse(s.URL())
 	if err != nil {
@@ -62,7 +61,7 @@ func before(t *testing.T, s *sim.Sim, meddle func(w http.ResponseWriter, r *http
 			proxy.ServeHTTP(w, r)
 		}
 	}))
-	server, err := rippled.Open(t.Context(), rippled.Config{URL: front.URL})
+	server, err := servers.Open(t.Context(), servers.Config{URL: front.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +74,9 @@ func before(t *testing.T, s *sim.Sim, meddle func(w http.ResponseWriter, r *http
 }
 
 // served is a pool of servers.
-func served(t *testing.T, servers ...*rippled.Server) *serverpool.Pool {
+func served(t *testing.T, clients ...*servers.Server) *servers.Pool {
 	t.Helper()
-	p := serverpool.New(serverpool.Config{Servers: servers})
+	p := servers.NewPool(servers.PoolConfig{Servers: clients})
 	t.Cleanup(p.Close)
 	if err := p.Refresh(t.Context()); err != nil {
 		t.Fatal(err)

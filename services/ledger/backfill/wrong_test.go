@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/signing"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/chain"

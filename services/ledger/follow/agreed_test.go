@@ -4,7 +4,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/xrpl"
 )
 

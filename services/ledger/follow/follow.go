@@ -12,7 +12,7 @@
 // none is left out.
 //
 // It is not for fetching, proving or storing: Fetch does all that. Nor is it for a single server's
-// connection (services/ledger/rippled).
+// connection (services/ledger/servers).
 //
 // Run owns a goroutine for each server and waits for them.
 package follow
@@ -27,13 +27,13 @@ import (
 	"sync"
 	"time"
 
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/validators"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/history"
 )
 
-// Server is a server that offers subscriptions: *rippled.Server.
+// Server is a server that offers subscriptions: *servers.Server.
 type Server interface {
 	Name() string
 	Subscribe(ctx context.Context, streams ...string) iter.Seq2[response.Event, error]

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/validators"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/history"

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/validators"
 )
 

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/xrpl"
 )
@@ -286,14 +286,14 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// services/ledger/rippled can sync from this server.
+// services/ledger/servers can sync from this server.
 func TestRippledClient(t *testing.T) {
 	ledgers := chain(t, 1990, 2000)
 	s := warmed(t, Config{Store: filled(t, ledgers...), Hot: 5})
 	ts := httptest.NewServer(s)
 	defer ts.Close()
 	for _, name := range []string{"json", "scan"} {
-		client, err := rippled.Open(t.Context(), rippled.Config{URL: ts.URL, Decoder: name})
+		client, err := servers.Open(t.Context(), servers.Config{URL: ts.URL, Decoder: name})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"dyno/services/ledger/anchor"
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/rippled/response"
-	"dyno/services/ledger/serverpool"
+	"dyno/services/ledger/servers"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/chain"
 	"dyno/services/ledger/xrpl"
@@ -67,13 +66,13 @@ func open(t *testing.T, urls ...string) *world {
 		w.wrong = append(w.wrong, why)
 	}}
 	for _, url := range urls {
-		s, err := rippled.Open(t.Context(), rippled.Config{URL: url})
+		s, err := servers.Open(t.Context(), servers.Config{URL: url})
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.Servers = append(w.Servers, s)
 	}
-	w.Pool = serverpool.New(serverpool.Config{Servers: w.Servers})
+	w.Pool = servers.NewPool(servers.PoolConfig{Servers: w.Servers})
 	t.Cleanup(func() {
 		w.Pool.Close()
 		for _, s := range w.Servers {
@@ -84,8 +83,8 @@ func open(t *testing.T, urls ...string) *world {
 }
 
 // stats are the statistics of the servers by name.
-func (w *world) stats() map[string]serverpool.ServerStats {
-	all := map[string]serverpool.ServerStats{}
+func (w *world) stats() map[string]servers.ServerStats {
+	all := map[string]servers.ServerStats{}
 	for _, s := range w.Pool.Report() {
 		all[s.Server] = s
 	}

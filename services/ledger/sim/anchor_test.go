@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"dyno/services/ledger/anchor"
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/fault"
 	"dyno/services/ledger/xrpl"

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"dyno/services/ledger/follow"
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/chain"
 	"dyno/services/ledger/validators"
@@ -21,7 +21,7 @@ import (
 // linked fetches from a server and checks every ledger against the one above it and the one stored
 // below.
 type linked struct {
-	server *rippled.Server
+	server *servers.Server
 
 	mu     sync.Mutex
 	top    uint32
@@ -81,9 +81,9 @@ func followSimulator(t *testing.T, quorum bool) {
 	}
 	defer b.Close()
 	c := follow.Config{First: 1010}
-	var client *rippled.Server
+	var client *servers.Server
 	for _, s := range []*sim.Sim{a, b} {
-		if client, err = rippled.Open(t.Context(), rippled.Config{URL: s.URL()}); err != nil {
+		if client, err = servers.Open(t.Context(), servers.Config{URL: s.URL()}); err != nil {
 			t.Fatal(err)
 		}
 		defer client.Close()

@@ -18,7 +18,7 @@ import (
 	"github.com/coder/websocket"
 	"go.uber.org/goleak"
 
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/sim/chain"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/history"

@@ -1,7 +1,7 @@
 // Package validators reads lists of trusted validators (unique node lists) and counts their signed
 // validations: which ledger a quorum agreed on, from which all ledgers below can be proved. It is
 // not for the format of validations and manifests (services/ledger/signing) nor for fetching them
-// (services/ledger/rippled). It starts no goroutines.
+// (services/ledger/servers). It starts no goroutines.
 package validators
 
 import (

@@ -1,6 +1,6 @@
 // Package response reads what servers of the XRP Ledger, rippled and Clio, send: the answers to
 // `ledger` and `server_info`, and the messages of subscriptions. It turns their many ways to report
-// an error into a Code. It is not for sending requests (services/ledger/rippled), and proves
+// an error into a Code. It is not for sending requests (services/ledger/servers), and proves
 // nothing (services/ledger/xrpl does). It starts no goroutines.
 //
 // A ledger is read by one of two decoders: "json" is encoding/json into maps, and "scan" reads only

@@ -1,12 +1,11 @@
-package serverpool
+package servers
 
 import (
 	"maps"
 	"math"
 	"time"
 
-	"dyno/services/ledger/rippled/response"
-	"dyno/services/ledger/serverpool/ratecontrol"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/xrpl/history"
 )
 
@@ -51,8 +50,8 @@ const (
 type server struct {
 	source   source
 	name     string
-	requests *ratecontrol.Rate
-	bytes    *ratecontrol.Rate
+	requests *rate
+	bytes    *rate
 
 	inFlight      int
 	complete      history.Set // claimed ledgers; empty: not known
@@ -81,8 +80,8 @@ type server struct {
 func newServer(s source, most float64) *server {
 	return &server{
 		source: s, name: s.Name(),
-		requests:     ratecontrol.New(ratecontrol.Config{Start: startRequests, Floor: 0.2, Ceiling: most}),
-		bytes:        ratecontrol.New(ratecontrol.Config{Start: startBytes, Floor: 10_000}),
+		requests:     newRate(rateConfig{Start: startRequests, Floor: 0.2, Ceiling: most}),
+		bytes:        newRate(rateConfig{Start: startBytes, Floor: 10_000}),
 		missing:      map[uint32]time.Time{},
 		nextCooldown: coolFirst, faultCooldown: coolFaults,
 		successRate: 1, size: ledgerBytes, trust: 1,
@@ -217,7 +216,7 @@ func (s *server) slowDown(now time.Time, after time.Duration) {
 // limitingBudgets returns the budgets that may be nearly used up or exceeded, since servers do not
 // say which. It is the one with the higher use relative to the limits of public servers, or both
 // where these are similar; a known budget with much left is excluded.
-func (s *server) limitingBudgets(now time.Time) []*ratecontrol.Rate {
+func (s *server) limitingBudgets(now time.Time) []*rate {
 	requests, bytes := s.requests.Used(now), s.bytes.Used(now)
 	share := requests/allowedRequests - bytes/allowedBytes
 	alike := max(requests/allowedRequests, bytes/allowedBytes) / 3
@@ -228,11 +227,11 @@ func (s *server) limitingBudgets(now time.Time) []*ratecontrol.Rate {
 	}
 	switch {
 	case !byBytes:
-		return []*ratecontrol.Rate{s.requests}
+		return []*rate{s.requests}
 	case !byRequests:
-		return []*ratecontrol.Rate{s.bytes}
+		return []*rate{s.bytes}
 	}
-	return []*ratecontrol.Rate{s.requests, s.bytes}
+	return []*rate{s.requests, s.bytes}
 }
 
 func later(a, b time.Time) time.Time {

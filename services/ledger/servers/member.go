@@ -1,12 +1,11 @@
-package serverpool
+package servers
 
 import (
 	"context"
 	"errors"
 	"time"
 
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 )
 
 // Member is the permission to send one request to a server.
@@ -51,8 +50,8 @@ func (gone) InFlight() int                               { return 0 }
 func (gone) Info(context.Context) (response.Info, error) { return response.Info{}, ErrNoServer }
 
 // Server is the server to send the request to.
-func (m *Member) Server() *rippled.Server {
-	s, _ := m.server.source.(*rippled.Server)
+func (m *Member) Server() *Server {
+	s, _ := m.server.source.(*Server)
 	return s
 }
 
@@ -67,7 +66,7 @@ func (m *Member) Latency() time.Duration {
 func (m *Member) Name() string { return m.server.name }
 
 // Done reports how the request ended, with the number of bytes received and the duration. err is
-// that of a rippled.Server; a cancelled context does not count against the server. Only the first
+// that of a Server; a cancelled context does not count against the server. Only the first
 // call counts.
 func (m *Member) Done(bytes int, took time.Duration, err error) { m.finish(bytes, took, false, err) }
 

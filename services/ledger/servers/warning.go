@@ -1,4 +1,4 @@
-package serverpool
+package servers
 
 import (
 	"math"

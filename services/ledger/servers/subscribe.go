@@ -1,4 +1,4 @@
-package rippled
+package servers
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 )
 
 // Subscribe yields the events of streams over its own WebSocket connection, until ctx is done, the
@@ -52,12 +52,12 @@ func (s *Server) listen(ctx context.Context, l *line, streams []string, yield fu
 	var pings sync.WaitGroup
 	pings.Go(l.ping)
 	defer pings.Wait()
-	defer l.end(gone(errors.New("the subscription ended")))
+	defer l.end(goneError(errors.New("the subscription ended")))
 
 	ask := request{method: "subscribe", streams: streams}
 	question := append(ask.append([]byte(`{"id":1,"command":"subscribe",`)), '}')
 	if err := l.conn.Write(ctx, websocket.MessageText, question); err != nil {
-		return gone(err)
+		return goneError(err)
 	}
 	late := time.AfterFunc(s.config.Timeout, func() {
 		l.end(response.Errorf(response.Timeout, "no answer to a subscription within %v", s.config.Timeout))

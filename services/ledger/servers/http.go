@@ -1,4 +1,4 @@
-package rippled
+package servers
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"dyno/parts/seconds"
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/xrpl"
 )
 
@@ -180,7 +180,7 @@ func (w *web) call(ctx context.Context, r request) (*body, error) {
 	q.Header.Set("Accept-Encoding", "identity")
 	a, err := w.client.Do(q)
 	if err != nil {
-		return nil, gone(err)
+		return nil, goneError(err)
 	}
 	defer a.Body.Close()
 	if e := a.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
@@ -199,7 +199,7 @@ func (w *web) call(ctx context.Context, r request) (*body, error) {
 	return b, nil
 }
 
-func gone(err error) error { return &response.Error{Code: response.Gone, Err: err} }
+func goneError(err error) error { return &response.Error{Code: response.Gone, Err: err} }
 
 // cut returns an error that says that the connection broke within an answer.
 func cut(err error) error {

@@ -1,20 +1,4 @@
-// Package ratecontrol is an adaptive rate limiter for a budget that a remote server has set and
-// does not announce, in requests or bytes per second: additive increase while calls succeed,
-// multiplicative decrease when the server refuses, between a floor and a ceiling.
-//
-// Like TCP CUBIC, it remembers the rate at which it was last refused (wMax, CUBIC's W_max), returns
-// to just below it, stays there, and probes above it ever more rarely as long as it is refused at
-// the same rate. That keeps the rate close to the budget with nearly no refusals. wMax is taken
-// from the units that succeeded in the second before, not from the permitted rate: while the rate
-// doubles every tenth of a second, the permitted rate is far above the budget.
-//
-// Requests are paced evenly with almost no burst, because servers count in windows of one second
-// whose start is unknown.
-//
-// It does not limit concurrency (services/chain/limiter does), and is not for a known rate
-// (golang.org/x/time/rate). It has no clock: the caller passes the time, which must not go back. It
-// starts no goroutines and takes no locks: one caller at a time.
-package ratecontrol
+package servers
 
 import (
 	"math"
@@ -65,8 +49,8 @@ const (
 	probeTimeout = time.Minute
 )
 
-// Config limits a rate. All rates are in units per second.
-type Config struct {
+// rateConfig limits a rate. All rates are in units per second.
+type rateConfig struct {
 	Start   float64 // 0 means Floor
 	Floor   float64 // 0 means a thousandth of a unit
 	Ceiling float64 // 0 means none
@@ -75,9 +59,24 @@ type Config struct {
 	ProbeAfter int
 }
 
-// Rate is an adaptive rate limiter. New creates it.
-type Rate struct {
-	config Config
+// rate is an adaptive rate limiter for a budget that a remote server has set and does not
+// announce, in requests or bytes per second: additive increase while calls succeed,
+// multiplicative decrease when the server refuses, between a floor and a ceiling.
+//
+// Like TCP CUBIC, it remembers the rate at which it was last refused (wMax, CUBIC's W_max), returns
+// to just below it, stays there, and probes above it ever more rarely as long as it is refused at
+// the same rate. That keeps the rate close to the budget with nearly no refusals. wMax is taken
+// from the units that succeeded in the second before, not from the permitted rate: while the rate
+// doubles every tenth of a second, the permitted rate is far above the budget.
+//
+// Requests are paced evenly with almost no burst, because servers count in windows of one second
+// whose start is unknown.
+//
+// It does not limit concurrency (services/chain/limiter does), and is not for a known rate
+// (golang.org/x/time/rate). It has no clock: the caller passes the time, which must not go back. It
+// starts no goroutines and takes no locks: one caller at a time.
+type rate struct {
+	config rateConfig
 	limit  float64   // units per second at the time at
 	at     time.Time // of the last change of limit
 	next   time.Time // when the next unit is due
@@ -92,8 +91,8 @@ type Rate struct {
 	used    meter
 }
 
-// New returns a Rate at its start value.
-func New(c Config) *Rate {
+// newRate returns a rate at its start value.
+func newRate(c rateConfig) *rate {
 	if c.Floor <= 0 {
 		c.Floor = 0.001
 	}
@@ -103,36 +102,36 @@ func New(c Config) *Rate {
 	if c.ProbeAfter <= 0 {
 		c.ProbeAfter = 4000
 	}
-	r := &Rate{config: c, need: firstProbeGood}
+	r := &rate{config: c, need: firstProbeGood}
 	r.limit = r.bounded(max(c.Start, c.Floor))
 	return r
 }
 
-func (r *Rate) bounded(limit float64) float64 {
+func (r *rate) bounded(limit float64) float64 {
 	return min(max(limit, r.config.Floor), r.config.Ceiling)
 }
 
 // Limit returns the rate permitted now, in units per second.
-func (r *Rate) Limit(now time.Time) float64 {
+func (r *rate) Limit(now time.Time) float64 {
 	r.update(now)
 	return r.limit
 }
 
 // LastMax returns the rate of the last refusal, in units per second; 0 if there was none.
-func (r *Rate) LastMax() float64 { return r.wMax }
+func (r *rate) LastMax() float64 { return r.wMax }
 
 // Used returns the units that succeeded within the last second.
-func (r *Rate) Used(now time.Time) float64 { return r.used.lastSecond(now) }
+func (r *rate) Used(now time.Time) float64 { return r.used.lastSecond(now) }
 
 // Average returns the successful units per second, averaged with a decay time of 32 s from a start
 // at zero: rippled keeps its balance of a client in this way.
-func (r *Rate) Average(now time.Time) float64 { return r.used.average(now) }
+func (r *rate) Average(now time.Time) float64 { return r.used.average(now) }
 
 // Wait returns the time until a unit may be sent; zero means now.
-func (r *Rate) Wait(now time.Time) time.Duration { return max(r.next.Add(-burst).Sub(now), 0) }
+func (r *rate) Wait(now time.Time) time.Duration { return max(r.next.Add(-burst).Sub(now), 0) }
 
 // Take records that units are sent, or (below zero) that units taken earlier were not sent.
-func (r *Rate) Take(now time.Time, units float64) {
+func (r *rate) Take(now time.Time, units float64) {
 	r.update(now)
 	if units > 0 && r.next.Before(now) {
 		r.next = now
@@ -142,7 +141,7 @@ func (r *Rate) Take(now time.Time, units float64) {
 }
 
 // Good records that units succeeded.
-func (r *Rate) Good(now time.Time, units float64) {
+func (r *rate) Good(now time.Time, units float64) {
 	r.update(now)
 	r.used.add(now, units)
 	r.good++
@@ -157,7 +156,7 @@ func (r *Rate) Good(now time.Time, units float64) {
 
 // Near records that the budget is nearly used up, or slightly exceeded, without a refusal: the rate
 // stays.
-func (r *Rate) Near(now time.Time) {
+func (r *rate) Near(now time.Time) {
 	r.update(now)
 	if r.wMax == 0 {
 		r.setMax(now, min(max(r.Used(now), r.limit/8), r.limit)/margin)
@@ -167,10 +166,10 @@ func (r *Rate) Near(now time.Time) {
 }
 
 // hold ends a probe and postpones the next one.
-func (r *Rate) hold(now time.Time) { r.probing, r.since, r.good = time.Time{}, now, 0 }
+func (r *rate) hold(now time.Time) { r.probing, r.since, r.good = time.Time{}, now, 0 }
 
 // Over records that the server refused a call because the budget was exceeded.
-func (r *Rate) Over(now time.Time) {
+func (r *rate) Over(now time.Time) {
 	r.update(now)
 	went := r.Used(now)
 	switch {
@@ -193,7 +192,7 @@ func (r *Rate) Over(now time.Time) {
 
 // Exceeded records that the budget was exceeded for a while, its size, whether the size is
 // reliable, and for how long no unit may be sent to make up for it.
-func (r *Rate) Exceeded(now time.Time, budget float64, well bool, rest time.Duration) {
+func (r *rate) Exceeded(now time.Time, budget float64, well bool, rest time.Duration) {
 	r.update(now)
 	if r.wMax > 0 && r.limit <= r.wMax {
 		budget = min(budget, sharedConvergence*r.wMax)
@@ -207,7 +206,7 @@ func (r *Rate) Exceeded(now time.Time, budget float64, well bool, rest time.Dura
 }
 
 // Rest stops sending for a duration. The time until the next probe counts from its end.
-func (r *Rate) Rest(now time.Time, d time.Duration) {
+func (r *rate) Rest(now time.Time, d time.Duration) {
 	r.update(now)
 	until := now.Add(d)
 	if until.After(r.next) {
@@ -217,7 +216,7 @@ func (r *Rate) Rest(now time.Time, d time.Duration) {
 }
 
 // setMax stores wMax. One near the last wMax makes the next probe rarer.
-func (r *Rate) setMax(now time.Time, rate float64) {
+func (r *rate) setMax(now time.Time, rate float64) {
 	rate = r.bounded(rate)
 	if r.wMax > 0 && rate > r.wMax*sameMax && rate < r.wMax/sameMax {
 		r.need = min(max(2*r.need, r.config.ProbeAfter), 4*r.config.ProbeAfter)
@@ -229,12 +228,12 @@ func (r *Rate) setMax(now time.Time, rate float64) {
 }
 
 // busy reports whether the permitted rate is used.
-func (r *Rate) busy(now time.Time) bool {
+func (r *rate) busy(now time.Time) bool {
 	return r.next.After(now.Add(-burst)) || r.Used(now) >= busyShare*r.limit
 }
 
 // update changes the limit with the passage of time.
-func (r *Rate) update(now time.Time) {
+func (r *rate) update(now time.Time) {
 	passed := now.Sub(r.at).Seconds()
 	if r.at.IsZero() {
 		passed, r.since = 0, now
@@ -256,7 +255,7 @@ func (r *Rate) update(now time.Time) {
 }
 
 // plateau returns the rate at which the limit stays while wMax is known.
-func (r *Rate) plateau() float64 {
+func (r *rate) plateau() float64 {
 	if r.average {
 		return r.bounded(steady * r.wMax)
 	}
@@ -264,7 +263,7 @@ func (r *Rate) plateau() float64 {
 }
 
 // probeDue reports whether it is time for a probe above wMax.
-func (r *Rate) probeDue(since time.Duration) bool {
+func (r *rate) probeDue(since time.Duration) bool {
 	wait := firstProbe
 	if r.need > firstProbeGood {
 		wait = probeInterval
@@ -273,7 +272,7 @@ func (r *Rate) probeDue(since time.Duration) bool {
 }
 
 // probe raises the limit above wMax, faster the longer no call is refused.
-func (r *Rate) probe(now time.Time, passed float64) {
+func (r *rate) probe(now time.Time, passed float64) {
 	sparse := r.limit < 2*r.unit // then the count of the last second is imprecise
 	if r.Used(now) < probeShare*r.limit && !(sparse && r.busy(now)) {
 		if now.Sub(r.probing) > probeTimeout {

@@ -1,4 +1,4 @@
-package rippled
+package servers
 
 import (
 	"crypto/tls"

@@ -1,10 +1,10 @@
-package rippled
+package servers
 
 import (
 	"errors"
 	"testing"
 
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 )
 
 // A socket's error is shared by all waiting callers: each gets a copy of its own.

@@ -1,4 +1,4 @@
-package rippled
+package servers
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 )
 
 // asked is a request over WebSocket.

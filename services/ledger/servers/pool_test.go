@@ -1,4 +1,4 @@
-package serverpool
+package servers
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/xrpl/history"
 )
 
@@ -41,7 +41,7 @@ func pool(t *testing.T, n, inFlight int) (*Pool, []*fake) {
 		s := &fake{name: string(rune('a' + i)), inFlight: inFlight, complete: "1-1000"}
 		servers, sources = append(servers, s), append(sources, s)
 	}
-	p := newPool(Config{}, sources)
+	p := newPool(PoolConfig{}, sources)
 	t.Cleanup(p.Close)
 	return p, servers
 }

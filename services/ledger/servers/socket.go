@@ -1,4 +1,4 @@
-package rippled
+package servers
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 )
 
 const (
@@ -63,7 +63,7 @@ func (k *socket) call(ctx context.Context, r request) (*body, error) {
 	case k.slots <- struct{}{}:
 		defer func() { <-k.slots }()
 	case <-ctx.Done():
-		return nil, gone(ctx.Err())
+		return nil, goneError(ctx.Err())
 	}
 	l, err := k.connected(ctx)
 	if err != nil {
@@ -77,13 +77,13 @@ func (k *socket) call(ctx context.Context, r request) (*body, error) {
 func (k *socket) connected(ctx context.Context) (*line, error) {
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, gone(err)
+			return nil, goneError(err)
 		}
 		k.mu.Lock()
 		switch {
 		case k.closed:
 			k.mu.Unlock()
-			return nil, gone(errors.New("closed by this client"))
+			return nil, goneError(errors.New("closed by this client"))
 		case k.line != nil && !k.line.broken():
 			l := k.line
 			k.mu.Unlock()
@@ -95,7 +95,7 @@ func (k *socket) connected(ctx context.Context) (*line, error) {
 			case <-over:
 				continue
 			case <-ctx.Done():
-				return nil, gone(ctx.Err())
+				return nil, goneError(ctx.Err())
 			}
 		}
 		if k.line != nil { // broken
@@ -150,7 +150,7 @@ func (k *socket) close() error {
 	l := k.line
 	k.mu.Unlock()
 	if l != nil {
-		l.end(gone(errors.New("closed by this client")))
+		l.end(goneError(errors.New("closed by this client")))
 	}
 	k.users.Wait()
 	if k.server.config.Client == nil {
@@ -169,7 +169,7 @@ func (s *Server) open(ctx context.Context, client *http.Client, url string) (*li
 			t.Err = err
 			return nil, t
 		}
-		return nil, gone(err)
+		return nil, goneError(err)
 	}
 	conn.SetReadLimit(s.config.MaxBody + 1)
 	s.counts.made("WebSocket", answer.TLS)
@@ -232,14 +232,14 @@ func (l *line) ask(ctx context.Context, r request) (*body, error) {
 	}
 	// A cancelled write breaks the connection, which other requests share, so ctx does not apply.
 	if err := l.conn.Write(context.WithoutCancel(ctx), websocket.MessageText, append(question, '}')); err != nil {
-		l.end(gone(err))
+		l.end(goneError(err))
 		return nil, l.why
 	}
 	select {
 	case b := <-answer:
 		return b, nil
 	case <-ctx.Done():
-		return nil, gone(ctx.Err())
+		return nil, goneError(ctx.Err())
 	case <-l.over:
 		return nil, l.why
 	}
@@ -300,7 +300,7 @@ func ended(err error) error {
 	if websocket.CloseStatus(err) == websocket.StatusPolicyViolation {
 		return &response.Error{Code: response.SlowDown, Err: fmt.Errorf("the server closed the connection because of load: %w", err)}
 	}
-	return gone(err)
+	return goneError(err)
 }
 
 // ping ends the connection when the server stops answering pings.
@@ -317,7 +317,7 @@ func (l *line) ping() {
 		err := l.conn.Ping(ctx)
 		cancel()
 		if err != nil {
-			l.end(gone(fmt.Errorf("no answer to a ping within %v: %w", pingWithin, err)))
+			l.end(goneError(fmt.Errorf("no answer to a ping within %v: %w", pingWithin, err)))
 			return
 		}
 	}

@@ -1,12 +1,4 @@
-// Package rippled is a client for one server of the XRP Ledger, rippled or Clio: it requests
-// ledgers over JSON-RPC (http, https) or WebSocket (ws, wss). Its errors carry a Code, so that a
-// caller with several servers can distinguish a busy one from a faulty one. It reads answers with
-// package response, proves none of them (services/ledger/xrpl does), and neither limits rates nor
-// retries (services/ledger/serverpool does): a request is sent once.
-//
-// A Server over HTTP owns its connections only. One over WebSocket owns two goroutines per
-// connection, one that reads and one that pings; Close ends them and waits for them.
-package rippled
+package servers
 
 import (
 	"context"
@@ -17,7 +9,7 @@ import (
 	"net/url"
 	"time"
 
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/xrpl"
 )
 

@@ -1,4 +1,4 @@
-package serverpool
+package servers
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 )
 
 // none is the error of an Acquire that must fail immediately.
@@ -208,7 +208,7 @@ func TestAcquireOfAmongOthers(t *testing.T) {
 
 // The network is the one that servers say; servers of two networks say none.
 func TestNetwork(t *testing.T) {
-	p := newPool(Config{}, []source{gone("a"), gone("b"), gone("c")})
+	p := newPool(PoolConfig{}, []source{gone("a"), gone("b"), gone("c")})
 	defer p.Close()
 	says := func(i int, id *uint32) {
 		p.servers[i].learn(response.Info{Network: id}, time.Now())

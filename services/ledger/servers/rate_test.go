@@ -1,4 +1,4 @@
-package ratecontrol
+package servers
 
 import (
 	"math"
@@ -12,7 +12,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // client uses all of a rate against a server with a budget per window of a second, and counts.
 type client struct {
-	*Rate
+	*rate
 	now       time.Time
 	allowed   float64 // units in a window
 	window    int64
@@ -45,7 +45,7 @@ func (c *client) run(d time.Duration, units float64) {
 // The rate comes close to a budget for any size and unit, and then almost no call is refused.
 func TestFindsABudget(t *testing.T) {
 	for _, tt := range []struct{ allowed, units float64 }{{20, 1}, {100, 1}, {1000, 1}, {1e6, 10_000}, {20e6, 187_000}} {
-		c := &client{Rate: New(Config{Start: tt.allowed / 3}), now: start, allowed: tt.allowed}
+		c := &client{rate: newRate(rateConfig{Start: tt.allowed / 3}), now: start, allowed: tt.allowed}
 		c.run(2*time.Minute, tt.units)
 		c.good, c.bad = 0, 0
 		c.run(10*time.Minute, tt.units)
@@ -58,7 +58,7 @@ func TestFindsABudget(t *testing.T) {
 
 // The rate follows a budget that grows or shrinks.
 func TestFollowsABudget(t *testing.T) {
-	c := &client{Rate: New(Config{Start: 10}), now: start, allowed: 20}
+	c := &client{rate: newRate(rateConfig{Start: 10}), now: start, allowed: 20}
 	for _, allowed := range []float64{20, 200, 20} {
 		c.allowed = allowed
 		c.run(maxProbeInterval+2*time.Minute, 1)
@@ -72,7 +72,7 @@ func TestFollowsABudget(t *testing.T) {
 
 // Without a budget the rate delays calls only for a moment.
 func TestNoBudget(t *testing.T) {
-	c := &client{Rate: New(Config{Start: 16}), now: start, allowed: math.Inf(1)}
+	c := &client{rate: newRate(rateConfig{Start: 16}), now: start, allowed: math.Inf(1)}
 	c.run(time.Second, 1)
 	if limit := c.Limit(c.now); limit < 2000 {
 		t.Errorf("after a second it is %v", limit)
@@ -81,7 +81,7 @@ func TestNoBudget(t *testing.T) {
 
 // An unused rate does not rise: its success proves nothing.
 func TestDoesNotRiseIdle(t *testing.T) {
-	r, now := New(Config{Start: 100}), start
+	r, now := newRate(rateConfig{Start: 100}), start
 	for range 1000 {
 		now = now.Add(100 * time.Millisecond)
 		r.Take(now, 1)
@@ -94,7 +94,7 @@ func TestDoesNotRiseIdle(t *testing.T) {
 
 // Refusals of calls that were in progress at the first refusal do not count again.
 func TestOneCutPerCongestion(t *testing.T) {
-	c := &client{Rate: New(Config{Start: 16}), now: start, allowed: math.Inf(1)}
+	c := &client{rate: newRate(rateConfig{Start: 16}), now: start, allowed: math.Inf(1)}
 	c.run(time.Second, 1)
 	c.Over(c.now)
 	last, limit := c.LastMax(), c.Limit(c.now)
@@ -109,7 +109,7 @@ func TestOneCutPerCongestion(t *testing.T) {
 // A warning keeps the rate where it is; a budget that is known to be exceeded stops it for a while,
 // and then it goes to just below.
 func TestWarnings(t *testing.T) {
-	c := &client{Rate: New(Config{Start: 64}), now: start, allowed: math.Inf(1)}
+	c := &client{rate: newRate(rateConfig{Start: 64}), now: start, allowed: math.Inf(1)}
 	c.run(500*time.Millisecond, 1)
 	c.Near(c.now)
 	limit := c.Limit(c.now)
@@ -132,13 +132,14 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestInvariants runs random calls at random times. The limit stays within its bounds and is never
-// NaN; no more is permitted than the limit allows plus the burst; and no caller waits for ever.
-func TestInvariants(t *testing.T) {
+// TestRateInvariants runs random calls at random times. The limit stays within its bounds and is
+// never NaN; no more is permitted than the limit allows plus the burst; and no caller waits for
+// ever.
+func TestRateInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		floor := rapid.Float64Range(0.1, 5).Draw(t, "floor")
 		ceiling := floor * rapid.Float64Range(1, 1000).Draw(t, "ceiling")
-		r, now := New(Config{Start: rapid.Float64Range(0, 2*ceiling).Draw(t, "start"), Floor: floor, Ceiling: ceiling}), start
+		r, now := newRate(rateConfig{Start: rapid.Float64Range(0, 2*ceiling).Draw(t, "start"), Floor: floor, Ceiling: ceiling}), start
 		begin, taken := now, 0.0
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.Int64Range(0, int64(3*time.Second)).Draw(t, "passed")))

@@ -1,4 +1,4 @@
-package serverpool
+package servers
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 )
 
 // hanging is a server that never answers.
@@ -22,7 +22,7 @@ func (s *hanging) Info(ctx context.Context) (response.Info, error) {
 func TestDiscoverDoesNotWaitForTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		well, dead := &fake{name: "well", inFlight: 1, complete: "1-1000"}, &hanging{fake{name: "dead", inFlight: 1}}
-		p := newPool(Config{}, []source{dead, well})
+		p := newPool(PoolConfig{}, []source{dead, well})
 		defer p.Close()
 		took := waits(func() {
 			if err := p.Discover(t.Context()); err != nil {
@@ -47,7 +47,7 @@ func TestDiscoverDoesNotWaitForTheLast(t *testing.T) {
 func TestDiscoverWaitsForFirstAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := &fake{name: "refused", inFlight: 1, err: &response.Error{Code: response.Gone, Err: errors.New("planned")}}
-		p := newPool(Config{}, []source{&hanging{fake{name: "dead", inFlight: 1}}, refused})
+		p := newPool(PoolConfig{}, []source{&hanging{fake{name: "dead", inFlight: 1}}, refused})
 		defer p.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

@@ -1,4 +1,4 @@
-package serverpool
+package servers
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"dyno/parts/quicktest"
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 )
 
 // limiter is how a server limits its clients. The server calls arrive for a request, and answer
@@ -223,7 +223,7 @@ func drive(t *testing.T, servers []*modelled, clients int) (p *Pool, stop func()
 		m.name = fmt.Sprintf("server %d", i)
 		sources[i], byName[m.name] = m, m
 	}
-	p = newPool(Config{}, sources)
+	p = newPool(PoolConfig{}, sources)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	for range clients {

@@ -1,4 +1,4 @@
-package rippled
+package servers
 
 import (
 	"context"
@@ -14,13 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/xrpl"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
 	hash = strings.Repeat("AB", 32)
@@ -319,7 +315,7 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-func TestRetryAfter(t *testing.T) {
+func TestServerSaysRetryAfter(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"": 0, "3": 3 * time.Second, "-3": 0, "x": 0, "99999999": maxRetryAfter, "4294967296000000000000": maxRetryAfter, "Mon, 02 Jan 2006 15:04:05 GMT": 0,
 	} {

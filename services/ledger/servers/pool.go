@@ -1,15 +1,25 @@
-// Package serverpool chooses the server of the XRP Ledger for each request: a load balancer with
-// rate limits, scores and cooldown. It keeps each server within its request and byte budgets, which
-// servers do not announce and ratecontrol estimates. It prefers the server with the best score
-// (success rate, latency, faults), and takes another when that one has no budget left, is cooling
-// down or lacks the ledger. A server that fails several times, or sends several wrong answers in a
-// row, cools down for a while and is probed with one request afterwards (half-open).
+// Package servers asks servers of the XRP Ledger, rippled or Clio, for ledgers, and chooses the
+// server for each request.
 //
-// It sends no requests except for the ledger ranges that servers have (the caller sends the others
-// with services/ledger/rippled), and does not decide which ledger is requested next or again. It
-// owns no goroutine: the caller runs Run, and a timer wakes the callers that wait in Acquire. There
-// is one lock, the Pool's; no code blocks while holding it.
-package serverpool
+// A Server is one of them: it requests ledgers over JSON-RPC (http, https) or WebSocket (ws, wss).
+// Its errors carry a Code, so that a caller can distinguish a busy server from a faulty one. It
+// reads answers with package response, proves none of them (services/ledger/xrpl does), and neither
+// limits rates nor retries: a request is sent once. A Server over HTTP owns its connections only.
+// One over WebSocket owns two goroutines per connection, one that reads and one that pings; Close
+// ends them and waits for them.
+//
+// A Pool is a load balancer over several, with rate limits, scores and cooldown. It keeps each
+// server within its request and byte budgets, which servers do not announce and the pool estimates
+// (rate). It prefers the server with the best score (success rate, latency, faults), and takes
+// another when that one has no budget left, is cooling down or lacks the ledger. A server that
+// fails several times, or sends several wrong answers in a row, cools down for a while and is
+// probed with one request afterwards (half-open).
+//
+// A Pool sends no requests except for the ledger ranges that servers have (the caller sends the
+// others with Member.Server), and does not decide which ledger is requested next or again. It owns
+// no goroutine: the caller runs Run, and a timer wakes the callers that wait in Acquire. There is
+// one lock, the Pool's; no code blocks while holding it.
+package servers
 
 import (
 	"context"
@@ -20,8 +30,7 @@ import (
 	"sync"
 	"time"
 
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/rippled/response"
+	"dyno/services/ledger/servers/response"
 )
 
 // ErrNoServer means that waiting cannot help: each server lacks the ledger or is excluded.
@@ -31,9 +40,9 @@ var ErrNoServer = errors.New("no server can be asked")
 // found" a moment ago.
 var ErrCoolingDown = fmt.Errorf("%w now", ErrNoServer)
 
-// Config configures a Pool.
-type Config struct {
-	Servers []*rippled.Server
+// PoolConfig configures a Pool.
+type PoolConfig struct {
+	Servers []*Server
 	// Refresh is the interval at which Run asks each server which ledgers it has. 0: 30 s.
 	Refresh time.Duration
 	// Most is the maximum rate in requests/s per server. 0: only the server's own limit.
@@ -87,8 +96,8 @@ type outcome struct {
 	err    error
 }
 
-// New makes a pool. Until the first Run or Refresh, servers are assumed to have every ledger.
-func New(c Config) *Pool {
+// NewPool makes a pool. Until the first Run or Refresh, servers are assumed to have every ledger.
+func NewPool(c PoolConfig) *Pool {
 	sources := make([]source, len(c.Servers))
 	for i, s := range c.Servers {
 		sources[i] = s
@@ -96,7 +105,7 @@ func New(c Config) *Pool {
 	return newPool(c, sources)
 }
 
-func newPool(c Config, sources []source) *Pool {
+func newPool(c PoolConfig, sources []source) *Pool {
 	if c.Refresh <= 0 {
 		c.Refresh = 30 * time.Second
 	}
@@ -124,7 +133,7 @@ func (p *Pool) AcquireAny(ctx context.Context, index uint32, not ...*Member) (*M
 }
 
 // AcquireOf is Acquire for a given server. Callers use it to get the answer of each server.
-func (p *Pool) AcquireOf(ctx context.Context, s *rippled.Server, index uint32) (*Member, error) {
+func (p *Pool) AcquireOf(ctx context.Context, s *Server, index uint32) (*Member, error) {
 	return p.wait(ctx, &waiter{index: index, only: s})
 }
 
