@@ -20,7 +20,6 @@ import (
 	"github.com/ethereum/go-ethereum/triedb/pathdb"
 
 	"dyno/services/chain/execution"
-	"dyno/services/chain/fork"
 	"dyno/services/chain/genesis"
 )
 
@@ -123,7 +122,7 @@ func TestBuild(t *testing.T) {
 				t.Fatal(err)
 			}
 			g := core.DeveloperGenesisBlock(30_000_000, nil)
-			if g.Config, err = fork.Config(name, big.NewInt(1337)); err != nil {
+			if g.Config, err = execution.ForkConfig(name, big.NewInt(1337)); err != nil {
 				t.Fatal(err)
 			}
 			from := crypto.PubkeyToAddress(key.PublicKey)
@@ -198,7 +197,7 @@ func TestBuildRefuses(t *testing.T) {
 	if block, _ := c.build(t, 100); block.BaseFee().Sign() != 0 {
 		t.Errorf("gas is free, and the base fee %d", block.BaseFee())
 	}
-	work, err := fork.Config("London", big.NewInt(1337))
+	work, err := execution.ForkConfig("London", big.NewInt(1337))
 	if err != nil {
 		t.Fatal(err)
 	}

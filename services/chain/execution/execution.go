@@ -1,5 +1,6 @@
 // Package execution executes blocks over a state, under the rules of the fork that each is on, and
-// holds what comes out against their headers: gas, receipts, blooms, requests, roots.
+// holds what comes out against their headers: gas, receipts, blooms, requests, roots. It knows the
+// forks by name, and judges transactions as far as that needs no state.
 //
 // It judges headers as Ethereum does, except for proof of work and of stake. It is not for where
 // blocks and states are stored, nor for which block is next. It starts no goroutines beyond those

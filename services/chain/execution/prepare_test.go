@@ -11,7 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/params"
 
-	"dyno/services/chain/fork"
+	"dyno/services/chain/execution"
 )
 
 // program is random code, most of which depends on what was accessed before.
@@ -90,7 +90,7 @@ func TestBuildRandomly(t *testing.T) {
 				return known[random.IntN(len(known))]
 			}
 			g := core.DeveloperGenesisBlock(30_000_000, nil)
-			if g.Config, err = fork.Config(name, big.NewInt(1337)); err != nil {
+			if g.Config, err = execution.ForkConfig(name, big.NewInt(1337)); err != nil {
 				t.Fatal(err)
 			}
 			g.Alloc[from] = types.Account{Balance: big.NewInt(params.Ether)}

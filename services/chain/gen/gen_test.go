@@ -12,8 +12,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
+	"dyno/services/chain/execution"
 	"dyno/services/chain/genesis"
-	"dyno/services/chain/transaction"
 )
 
 func config() Config {
@@ -45,9 +45,9 @@ func checkTransfers(t *testing.T, g *Generator, raws []hexutil.Bytes) {
 	if len(raws) != 21 {
 		t.Fatalf("%d transfers, want 21", len(raws))
 	}
-	judge := transaction.NewJudge(g.Genesis().Config, new(big.Int), true, 0)
+	judge := execution.NewJudge(g.Genesis().Config, new(big.Int), true, 0)
 	for n, raw := range raws {
-		tx, err := transaction.Decode(raw)
+		tx, err := execution.DecodeTransaction(raw)
 		if err != nil {
 			t.Fatal(err)
 		}

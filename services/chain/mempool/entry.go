@@ -28,7 +28,7 @@ type Entry struct {
 	place     int         // in a heap; guarded likewise
 }
 
-// NewEntry returns the entry of a transaction, which transaction.Judge has found valid. Raw are its
+// NewEntry returns the entry of a transaction, which execution.Judge has found valid. Raw are its
 // canonical bytes, which the entry keeps.
 func NewEntry(tx *types.Transaction, from common.Address, raw []byte) *Entry {
 	e := &Entry{Tx: tx, From: from, Raw: raw, Cost: clamp(tx.Cost())}

@@ -29,10 +29,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"dyno/services/chain/blockchain"
+	"dyno/services/chain/execution"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/limiter"
 	"dyno/services/chain/mempool"
-	"dyno/services/chain/transaction"
 )
 
 // Options of a node.
@@ -83,7 +83,7 @@ type Node struct {
 type view struct {
 	head     *types.Header
 	base     *big.Int // of the next block; nil before London
-	judge    transaction.Judge
+	judge    execution.Judge
 	accounts gethstate.StateReader
 }
 
@@ -168,7 +168,7 @@ func (n *Node) look() error {
 		return err
 	}
 	number := new(big.Int).Add(head.Number, common.Big1)
-	n.view.Store(&view{head, n.chain.NextBaseFee(head), transaction.NewJudge(n.chain.Genesis.Config, number, true, now(head)), accounts})
+	n.view.Store(&view{head, n.chain.NextBaseFee(head), execution.NewJudge(n.chain.Genesis.Config, number, true, now(head)), accounts})
 	return nil
 }
 

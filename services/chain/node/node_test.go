@@ -22,7 +22,7 @@ import (
 	"dyno/parts/vfs/faultdisk"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/chaintest"
-	"dyno/services/chain/fork"
+	"dyno/services/chain/execution"
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/mempool"
@@ -367,7 +367,7 @@ func TestDoesNotStart(t *testing.T) {
 func TestProofOfWork(t *testing.T) {
 	g := genesis.Development()
 	var err error
-	if g.Config, err = fork.Config("London", g.Config.ChainID); err != nil {
+	if g.Config, err = execution.ForkConfig("London", g.Config.ChainID); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()

@@ -13,11 +13,11 @@ import (
 	"github.com/ethereum/go-ethereum/core/txpool"
 	"github.com/ethereum/go-ethereum/core/types"
 
+	"dyno/services/chain/execution"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/limiter"
 	"dyno/services/chain/mempool"
 	"dyno/services/chain/store"
-	"dyno/services/chain/transaction"
 )
 
 // maxSize bounds a transaction, in bytes.
@@ -168,7 +168,7 @@ func (v *view) admit(raw []byte) (*mempool.Entry, error) {
 	case len(raw) > maxSize:
 		return nil, fmt.Errorf("%w: transaction size %v, limit %v", txpool.ErrOversizedData, len(raw), maxSize)
 	}
-	tx, err := transaction.Decode(raw)
+	tx, err := execution.DecodeTransaction(raw)
 	switch {
 	case err != nil:
 		return nil, err

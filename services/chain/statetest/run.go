@@ -19,14 +19,13 @@ import (
 	"github.com/ethereum/go-ethereum/triedb"
 	"github.com/holiman/uint256"
 
-	"dyno/services/chain/fork"
-	"dyno/services/chain/transaction"
+	"dyno/services/chain/execution"
 )
 
 // run executes one variant on one fork and returns the root of the state after it. The error says
 // what is not as the test expects it.
 func (t test) run(on string, post posterior) (common.Hash, error) {
-	config, err := fork.Config(on, big.NewInt(1))
+	config, err := execution.ForkConfig(on, big.NewInt(1))
 	if err != nil {
 		return common.Hash{}, err
 	}
@@ -119,7 +118,7 @@ func (e environment) block(config *params.ChainConfig) (vm.BlockContext, params.
 	if config.LondonBlock != nil {
 		c.BaseFee = bigOr((*big.Int)(e.BaseFee), 10) // what retesteth takes for a file without one
 	}
-	merged := fork.Merged(config)
+	merged := execution.Merged(config)
 	if merged {
 		random := common.BigToHash(bigOr((*big.Int)(e.Random), 0))
 		c.Random, c.Difficulty = &random, new(big.Int)
@@ -182,12 +181,12 @@ func (t test) signed(config *params.ChainConfig, raw []byte) error {
 	if len(raw) == 0 {
 		return nil
 	}
-	tx, err := transaction.Decode(raw)
+	tx, err := execution.DecodeTransaction(raw)
 	if err != nil {
 		return err
 	}
 	number := new(big.Int).SetUint64(uint64(t.Env.Number))
-	_, err = transaction.NewJudge(config, number, fork.Merged(config), uint64(t.Env.Timestamp)).Judge(tx)
+	_, err = execution.NewJudge(config, number, execution.Merged(config), uint64(t.Env.Timestamp)).Judge(tx)
 	return err
 }
 

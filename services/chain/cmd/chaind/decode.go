@@ -15,8 +15,7 @@ import (
 
 	"dyno/parts/command"
 	"dyno/parts/daemon"
-	"dyno/services/chain/fork"
-	"dyno/services/chain/transaction"
+	"dyno/services/chain/execution"
 )
 
 // longestLine bounds a line of hexadecimal: some hundred times the largest transaction that a pool
@@ -36,11 +35,11 @@ func decodeCommand() *cobra.Command {
 		Example: `  echo 0xf86b80... | chaind decode --fork Prague --chain-id 1337`,
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := fork.Config(on, new(big.Int).SetUint64(chainID))
+			config, err := execution.ForkConfig(on, new(big.Int).SetUint64(chainID))
 			if err != nil {
 				return daemon.Usage(fmt.Errorf("--fork: %w", err))
 			}
-			judge := transaction.NewJudge(config, new(big.Int), fork.Merged(config), 0)
+			judge := execution.NewJudge(config, new(big.Int), execution.Merged(config), 0)
 			return decode(cmd.InOrStdin(), cmd.OutOrStdout(), judge)
 		},
 	}
@@ -60,7 +59,7 @@ type decoded struct {
 }
 
 // decode prints a line for each line that it reads.
-func decode(in io.Reader, out io.Writer, judge transaction.Judge) error {
+func decode(in io.Reader, out io.Writer, judge execution.Judge) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, longestLine)
 	buffered := bufio.NewWriter(out)
@@ -78,7 +77,7 @@ func decode(in io.Reader, out io.Writer, judge transaction.Judge) error {
 	return errors.Join(err, buffered.Flush())
 }
 
-func decodeLine(line []byte, judge transaction.Judge) decoded {
+func decodeLine(line []byte, judge execution.Judge) decoded {
 	line = bytes.TrimSpace(line)
 	if !bytes.HasPrefix(line, []byte("0x")) {
 		line = append([]byte("0x"), line...)
@@ -87,7 +86,7 @@ func decodeLine(line []byte, judge transaction.Judge) decoded {
 	if err != nil {
 		return decoded{Error: err.Error()}
 	}
-	tx, err := transaction.Decode(raw)
+	tx, err := execution.DecodeTransaction(raw)
 	if err != nil {
 		return decoded{Error: err.Error()}
 	}

@@ -1,9 +1,4 @@
-// Package fork knows Ethereum's forks by name: the rules that a chain has which is on that fork
-// from its first block.
-//
-// It is not for a chain that goes through several forks: its genesis.json says when. It starts no
-// goroutines.
-package fork
+package execution
 
 import (
 	"math/big"
@@ -15,16 +10,16 @@ import (
 	"dyno/parts/refusal"
 )
 
-// step is one fork: its names (that of ethereum/tests first, then others in use) and what it adds
-// to the rules of the fork before it.
-type step struct {
+// forkStep is one fork: its names (that of ethereum/tests first, then others in use) and what it
+// adds to the rules of the fork before it.
+type forkStep struct {
 	names []string
 	add   func(*params.ChainConfig)
 }
 
-// steps are the forks in their order. A name beside the first that means the same rules is listed
-// with them (ice age delays change neither transactions nor execution).
-var steps = []step{
+// forkSteps are the forks in their order. A name beside the first that means the same rules is
+// listed with them (ice age delays change neither transactions nor execution).
+var forkSteps = []forkStep{
 	{[]string{"Frontier"}, func(*params.ChainConfig) {}},
 	{[]string{"Homestead"}, func(c *params.ChainConfig) { c.HomesteadBlock = zero() }},
 	{[]string{"EIP150", "TangerineWhistle"}, func(c *params.ChainConfig) { c.EIP150Block = zero() }},
@@ -52,21 +47,21 @@ var steps = []step{
 
 func zero() *big.Int { return new(big.Int) }
 
-// Names lists the forks in their order, each by all of its names.
-func Names() (names []string) {
-	for _, s := range steps {
+// ForkNames lists the forks in their order, each by all of its names.
+func ForkNames() (names []string) {
+	for _, s := range forkSteps {
 		names = append(names, s.names...)
 	}
 	return names
 }
 
-// Config returns the rules of a chain that is on the named fork from block 0; upper and lower case
-// are the same. The error for an unknown name lists the valid ones.
-func Config(name string, chainID *big.Int) (*params.ChainConfig, error) {
+// ForkConfig returns the rules of a chain that is on the named fork from block 0; upper and lower
+// case are the same. The error for an unknown name lists the valid ones.
+func ForkConfig(name string, chainID *big.Int) (*params.ChainConfig, error) {
 	same := func(other string) bool { return strings.EqualFold(name, other) }
-	last := slices.IndexFunc(steps, func(s step) bool { return slices.ContainsFunc(s.names, same) })
+	last := slices.IndexFunc(forkSteps, func(s forkStep) bool { return slices.ContainsFunc(s.names, same) })
 	if last < 0 {
-		return nil, refusal.Unknown("fork", name, Names()...)
+		return nil, refusal.Unknown("fork", name, ForkNames()...)
 	}
 	c := &params.ChainConfig{
 		ChainID:                chainID,
@@ -78,7 +73,7 @@ func Config(name string, chainID *big.Int) (*params.ChainConfig, error) {
 			BPO2:   params.DefaultBPO2BlobConfig,
 		},
 	}
-	for _, s := range steps[:last+1] {
+	for _, s := range forkSteps[:last+1] {
 		s.add(c)
 	}
 	return c, nil

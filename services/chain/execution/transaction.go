@@ -1,10 +1,4 @@
-// Package transaction decodes transactions and judges what a fork judges without looking at the
-// state: the form of the bytes, the signature, bounds, and the gas that is due before the first
-// instruction.
-//
-// It is not for nonces and balances, which are the state's, nor for the rules of a node's door and
-// pool. It starts no goroutines.
-package transaction
+package execution
 
 import (
 	"errors"
@@ -31,8 +25,9 @@ var (
 	ErrBlobVersion = errors.New("blob hash of unknown version")
 )
 
-// Judge knows the rules of one fork of a chain. It does not change, and may be used from any
-// goroutine.
+// Judge judges transactions by what one fork of a chain demands of them whatever the state is: the
+// form of the bytes, the signature, bounds, and the gas that is due before the first instruction.
+// It does not change, and may be used from any goroutine.
 type Judge struct {
 	rules  params.Rules
 	signer types.Signer
@@ -49,9 +44,9 @@ type Verdict struct {
 	IntrinsicGas uint64
 }
 
-// Decode reads a transaction in its canonical form: a list for a legacy one, otherwise its type and
-// a list. Other encodings of the same content are errors, also bytes that follow.
-func Decode(raw []byte) (*types.Transaction, error) {
+// DecodeTransaction reads a transaction in its canonical form: a list for a legacy one, otherwise
+// its type and a list. Other encodings of the same content are errors, also bytes that follow.
+func DecodeTransaction(raw []byte) (*types.Transaction, error) {
 	if len(raw) == 0 {
 		return nil, ErrEmpty
 	}

@@ -1,4 +1,4 @@
-package transaction
+package execution
 
 import (
 	"bytes"
@@ -11,8 +11,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	gethmath "github.com/ethereum/go-ethereum/common/math"
-
-	"dyno/services/chain/fork"
 )
 
 // vector is a test of ethereum/tests, TransactionTests.
@@ -28,14 +26,14 @@ type vector struct {
 
 // The files of testdata are copies from ethereum/tests. CHAIN_VECTORS names a folder with all of
 // them, which has TransactionTests in it.
-func TestVectors(t *testing.T) {
-	run(t, "testdata")
+func TestTransactionVectors(t *testing.T) {
+	runVectors(t, "testdata")
 	if dir := os.Getenv("CHAIN_VECTORS"); dir != "" {
-		run(t, filepath.Join(dir, "TransactionTests"))
+		runVectors(t, filepath.Join(dir, "TransactionTests"))
 	}
 }
 
-func run(t *testing.T, dir string) {
+func runVectors(t *testing.T, dir string) {
 	var files []string
 	if err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		if filepath.Ext(path) == ".json" {
@@ -47,19 +45,19 @@ func run(t *testing.T, dir string) {
 	}
 	pass, fail := 0, 0
 	for _, file := range files {
-		for name, v := range read(t, file) {
+		for name, v := range readVectors(t, file) {
 			for on, want := range v.Result {
 				got, says := "", ""
-				config, err := fork.Config(on, big.NewInt(1))
+				config, err := ForkConfig(on, big.NewInt(1))
 				if err != nil {
 					t.Fatal(err)
 				}
 				raw, err := hexutil.Decode(v.TxBytes)
 				if err == nil {
-					tx, decoding := Decode(raw)
+					tx, decoding := DecodeTransaction(raw)
 					if err = decoding; err == nil {
 						var verdict Verdict
-						if verdict, err = NewJudge(config, new(big.Int), fork.Merged(config), 0).Judge(tx); err == nil {
+						if verdict, err = NewJudge(config, new(big.Int), Merged(config), 0).Judge(tx); err == nil {
 							got = line(verdict.Sender, tx.Hash(), verdict.IntrinsicGas)
 						}
 					}
@@ -83,7 +81,7 @@ func line(sender common.Address, hash common.Hash, gas uint64) string {
 	return sender.Hex() + " " + hash.Hex() + " " + hexutil.EncodeUint64(gas)
 }
 
-func read(t testing.TB, file string) (tests map[string]vector) {
+func readVectors(t testing.TB, file string) (tests map[string]vector) {
 	text, err := os.ReadFile(file)
 	if err == nil {
 		err = json.Unmarshal(text, &tests)
@@ -95,28 +93,28 @@ func read(t testing.TB, file string) (tests map[string]vector) {
 }
 
 // What decodes is canonical: encoded again it has the same bytes.
-func FuzzDecode(f *testing.F) {
+func FuzzDecodeTransaction(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.json")
 	if err != nil {
 		f.Fatal(err)
 	}
 	for _, file := range files {
-		for _, v := range read(f, file) {
+		for _, v := range readVectors(f, file) {
 			if raw, err := hexutil.Decode(v.TxBytes); err == nil {
 				f.Add(raw)
 			}
 		}
 	}
 	var judges []Judge
-	for _, name := range fork.Names() {
-		config, err := fork.Config(name, big.NewInt(1))
+	for _, name := range ForkNames() {
+		config, err := ForkConfig(name, big.NewInt(1))
 		if err != nil {
 			f.Fatal(err)
 		}
-		judges = append(judges, NewJudge(config, new(big.Int), fork.Merged(config), 0))
+		judges = append(judges, NewJudge(config, new(big.Int), Merged(config), 0))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		tx, err := Decode(raw)
+		tx, err := DecodeTransaction(raw)
 		if err != nil {
 			return
 		}
