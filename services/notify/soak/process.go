@@ -41,6 +41,7 @@ type life struct {
 	exited <-chan struct{} // closed when nothing is left of it
 	err    func() error    // how it ended
 	output func() string   // the end of what it printed
+	stacks func()          // makes it print its goroutines' stacks and exit; nil if it is inside the test
 }
 
 // start starts a process, which need not be ready.
@@ -52,7 +53,12 @@ func start(ctx context.Context, command []string, number int) (*life, error) {
 	}
 	l.die, l.exited, l.err = p.Kill, p.Exited(), p.Err
 	l.end = func() error { return syscall.Kill(p.PID(), syscall.SIGTERM) }
-	l.output = func() string { return p.LogTail(1000) }
+	tail := 1000
+	l.output = func() string { return p.LogTail(tail) }
+	l.stacks = func() {
+		tail = 64 << 10
+		syscall.Kill(p.PID(), syscall.SIGQUIT)
+	}
 	return l, nil
 }
 
@@ -80,7 +86,7 @@ func inside(number int, start func() (*Instance, error)) (*life, error) {
 
 // ready returns where the process listens once it says so, and how long after its start.
 func (p *life) ready(ctx context.Context) (base string, took time.Duration, err error) {
-	limit := time.NewTimer(ReadyWithin)
+	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	select {
 	case line := <-p.line:
@@ -95,9 +101,22 @@ func (p *life) ready(ctx context.Context) (base string, took time.Duration, err 
 	case <-p.exited:
 		return "", 0, fmt.Errorf("process %d ended before it was ready: %w", p.number, p.complaint())
 	case <-limit.C:
-		return "", 0, fmt.Errorf("process %d was not ready within %v: %w", p.number, ReadyWithin, p.complaint())
+		p.showStacks()
+		return "", 0, fmt.Errorf("process %d was not ready within %v: %w", p.number, patience, p.complaint())
 	case <-ctx.Done():
 		return "", 0, context.Cause(ctx)
+	}
+}
+
+// showStacks makes a process that does not go on print where its goroutines are.
+func (p *life) showStacks() {
+	if p.stacks == nil {
+		return
+	}
+	p.stacks()
+	select {
+	case <-p.exited:
+	case <-time.After(patience):
 	}
 }
 
