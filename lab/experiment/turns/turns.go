@@ -216,6 +216,7 @@ func (t *turns) warmUp(ctx context.Context, s *instance) error {
 	s.count = int64(2 * p.Connections)
 	units := float64(p.Units)
 	var worked time.Duration
+	invalid := ""
 	for i := 0; i < warmSlices && worked < warmTime; i++ {
 		seen, err := s.runFixed(ctx, s.count, firstLimit)
 		if errors.Is(err, load.ErrUsedUp) {
@@ -230,8 +231,9 @@ func (t *turns) warmUp(ctx context.Context, s *instance) error {
 		if s.noSuccess != "" {
 			return fmt.Errorf("%s: %w", s.arm, generator.Failing(s.noSuccess))
 		}
-		if seen.Invalid != "" {
-			return fmt.Errorf("%s: %s", s.arm, seen.Invalid)
+		if seen.Invalid != "" { // as of an agent that was late once: the next may be better
+			invalid = seen.Invalid
+			continue
 		}
 		worked += seen.Length
 		t.warm[s.arm] = seen.PerS()
@@ -240,6 +242,9 @@ func (t *turns) warmUp(ctx context.Context, s *instance) error {
 		perS := seen.PerS() / units
 		n := max(perS*workLength.Seconds(), min(2*float64(p.Connections), perS*longWork.Seconds()))
 		s.count = max(1, int64(math.Round(n)))
+	}
+	if worked == 0 && invalid != "" {
+		return fmt.Errorf("%s: %s", s.arm, invalid)
 	}
 	s.meter.FindPeers()
 	return nil

@@ -26,8 +26,9 @@ const (
 	// uploading bounds the time in which an agent must receive the load.
 	uploading = time.Minute
 	// margin is the least time between the order to begin and the start, in addition to the
-	// plan's time for making connections.
-	margin = 50 * time.Millisecond
+	// plan's time for making connections: the order's way through the bus, and to an agent whose
+	// machine is busy. An agent that gets it later cannot begin with the others.
+	margin = 250 * time.Millisecond
 	// stopping bounds the wait for the last report of an agent that was stopped.
 	stopping = 5 * time.Second
 )
