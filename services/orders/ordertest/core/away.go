@@ -63,9 +63,11 @@ func saysAway(c *ordertest.Client) {
 	link := c.RunLinked()
 	me := c.Account(1)
 	uid := c.One(me)
-	if o := c.Order(me, uid); o.UID != uid || c.Ready() != http.StatusOK {
-		c.T.Fatalf("at first: %+v, /readyz %d", o, c.Ready())
+	if o := c.Order(me, uid); o.UID != uid {
+		c.T.Fatalf("at first: %+v", o)
 	}
+	ready := func() bool { return c.Ready() == http.StatusOK }
+	ordertest.Await(c.T, "/readyz to say that the database is there", ready)
 	for range 2 {
 		link.Refuse()
 		away(c, me, uid)
