@@ -42,7 +42,7 @@ func started(t *testing.T) map[string]*process.Process {
 	if err := os.Chmod(data, 0o711); err != nil { // PostgreSQL has a user of its own when root runs the test
 		t.Fatal(err)
 	}
-	bin := func(name string) string { return builds.Program(t, "dyno/cmd/"+name) }
+	bin := func(name string) string { return builds.Program(t, packageOf(name)) }
 	xrpl := processtest.Start(t, bin("ledgersync"), "sim", "--listen", "127.0.0.1:0", "--ledgers", "10", "--tip-every", "1s", "--validators", "3")
 	of := map[string][]string{"ledgersync": {"--follow", "--server", "http://" + xrpl.Ready()["listen"]}}
 	running := map[string]*process.Process{}
@@ -62,7 +62,7 @@ func TestNewerFormatIsRefused(t *testing.T) {
 		if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "FORMAT"), []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		command := exec.CommandContext(t.Context(), builds.Program(t, "dyno/cmd/"+name), "serve", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", dir)
+		command := exec.CommandContext(t.Context(), builds.Program(t, packageOf(name)), "serve", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", dir)
 		out, err := command.CombinedOutput()
 		if command.ProcessState.ExitCode() != 1 || !strings.HasPrefix(string(out), name+": data folder "+dir+" has format 99, written by a newer "+name) ||
 			!strings.Contains(string(out), "start that program, or restore a backup") {
@@ -148,4 +148,15 @@ func TestLabSendsWhatIsAsked(t *testing.T) {
 			t.Errorf("the lab does not send what %s asks: %s %v", q.where, strings.Join(missing, ", "), err)
 		}
 	}
+}
+
+// packageOf returns the package of a service's command.
+func packageOf(command string) string {
+	switch command {
+	case "chaind":
+		return "dyno/services/chain/cmd/chaind"
+	case "ledgersync":
+		return "dyno/services/ledger/cmd/ledgersync"
+	}
+	return "dyno/services/cmd/" + command
 }

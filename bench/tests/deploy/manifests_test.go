@@ -173,7 +173,7 @@ func TestFlagsExist(t *testing.T) {
 	flags := regexp.MustCompile(`--[a-z][a-z-]+`)
 	compose := composed(t)
 	for _, name := range services {
-		said, err := exec.Command(builds.Program(t, "dyno/cmd/"+name), "serve", "--help").Output()
+		said, err := exec.Command(builds.Program(t, packageOf(name)), "serve", "--help").Output()
 		if err != nil {
 			t.Fatal(err)
 		}
