@@ -6,7 +6,6 @@
 package redact
 
 import (
-	"errors"
 	"regexp"
 	"strings"
 )
@@ -107,26 +106,3 @@ func Args(args []string) []string {
 	}
 	return out
 }
-
-// Error hides the secrets in an error's text. The error stays in the chain.
-func Error(err error) error {
-	if err == nil {
-		return nil
-	}
-	if text := Text(err.Error()); text != err.Error() {
-		return &hidden{text, err}
-	}
-	return err
-}
-
-// hidden is an error with another text.
-type hidden struct {
-	text string
-	err  error
-}
-
-func (h *hidden) Error() string { return h.text }
-
-func (h *hidden) Is(target error) bool { return errors.Is(h.err, target) }
-
-func (h *hidden) As(target any) bool { return errors.As(h.err, target) }
