@@ -39,7 +39,8 @@ that imports dyno/agent shows more; one that offers neither, less. The answer sa
 be seen.
 
 -c bounds the requests in flight: with it, the answer may be that more load would be
-carried. Neighbours do not prevent an answer: a verdict that they may have influenced says that
+carried. It prints the answer in three lines and some evidence; --explain prints all of it, as the
+report has it. Neighbours do not prevent an answer: a verdict that they may have influenced says that
 it is unconfirmed. A second SIGINT ends it immediately. It exits 4 when there is no verdict about the
 service: nothing could be measured, or the generator was the limit.`,
 		Example: `  dyno diagnose http://127.0.0.1:8080/ --debug http://127.0.0.1:6060
@@ -85,6 +86,7 @@ service: nothing could be measured, or the generator was the limit.`,
 	q.Register(cmd.Flags())
 	f := cmd.Flags()
 	f.StringVar(&variant, "variant", "", "the scenario's variant to diagnose (default: its last)")
+	f.BoolVar(&c.explain, "explain", false, "print all of the evidence and the findings, and not only the answer")
 	f.IntVar(&pid, "pid", 0, "the target's process, if it is not the one that listens at the URL")
 	f.StringVar(&otlp, "otlp", "", "loopback address at which to receive the target's traces (OTLP/HTTP), as in 127.0.0.1:4318, to break latency down by stage")
 	f.StringVar(&also, "also", "", "debug address of a process that the target calls, to diagnose that process, too")

@@ -32,6 +32,7 @@ import (
 type common struct {
 	out             string
 	json            bool
+	explain         bool
 	quick, thorough bool
 	budget          time.Duration
 	allowHost       bool
@@ -200,7 +201,9 @@ func (c *common) print(rep *report.Report) error {
 	if c.json {
 		return jsonv1.Write(c.cmd.OutOrStdout(), rep)
 	}
-	return text.Terminal(screen.Below(c.cmd.OutOrStdout()), rep, styleOf(os.Stdout))
+	style := styleOf(os.Stdout)
+	style.Explain = c.explain
+	return text.Terminal(screen.Below(c.cmd.OutOrStdout()), rep, style)
 }
 
 // styleOf returns the style for a file: the terminal's width, and colours unless NO_COLOR is set.

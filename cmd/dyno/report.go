@@ -20,7 +20,7 @@ import (
 )
 
 func newReport() *cobra.Command {
-	var asJSON, asMarkdown bool
+	var asJSON, asMarkdown, explain bool
 	var export, otlp string
 	cmd := &cobra.Command{
 		Use:   "report DIR",
@@ -63,7 +63,7 @@ judges SLO and gate.`,
 			if asMarkdown {
 				err = text.Markdown(cmd.OutOrStdout(), rep)
 			} else {
-				err = (&common{json: asJSON, cmd: cmd}).print(rep)
+				err = (&common{json: asJSON, explain: explain, cmd: cmd}).print(rep)
 			}
 			err = cmp.Or(err, unwritten)
 			if ended := outcome(rep.Outcome); err == nil && ended != nil {
@@ -73,6 +73,7 @@ judges SLO and gate.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().BoolVar(&explain, "explain", false, "print all of a diagnosis, and not only the answer")
 	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "print Markdown, for a pull request")
 	cmd.Flags().StringVar(&export, "export", "", "print the run as a file for `PROGRAM`: perfetto or speedscope")
 	cmd.Flags().StringVar(&otlp, "push-otlp", "", "send the run's series to `URL` by OTLP over HTTP")

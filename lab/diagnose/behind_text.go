@@ -11,8 +11,9 @@ import (
 type chainLink struct {
 	By         stacks.Site // its function
 	At         stacks.Site // where it waits
-	Share      float64     // of the time
-	PerRequest float64     // waits, for each request that waits; 0: not known
+	For        stacks.WaitKind
+	Share      float64 // of the time
+	PerRequest float64 // waits, for each request that waits; 0: not known
 }
 
 // alone is the number of waits per request from which on requests count as not sharing them: a

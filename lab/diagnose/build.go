@@ -9,6 +9,7 @@ import (
 	"dyno/lab/diagnose/findings"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/diagnose/stacks"
+	"dyno/lab/diagnose/whatif"
 	"dyno/lab/record"
 )
 
@@ -75,25 +76,32 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 	}
 	d.Sites = append(d.Sites, e.sites(s, bound, d.Kind)...)
 	d.Evidence = e.explain(t)
-	d.Text = e.verdict(s, d).Text()
-	d.confirm(s, t)
+	d.Sheds = s.sheds()
+	v := e.verdict(s, d)
+	d.Text, d.Headline = v.Text(), v.headline()
+	if n := len(v.Behind); n > 0 {
+		d.behind = v.Behind[n-1].For
+	}
 	d.follow(s, t)
-	if made, ok := outcome(t, s); ok {
+	made, tested := outcome(t, s)
+	if tested {
 		d.Interventions = append(d.Interventions, made)
 		if !made.Held && !made.undecided {
 			d.overturn(made)
 		}
 	}
-	d.judgeValidity(s)
 	d.estimate(s, e)
+	d.confirm(s, t)
+	d.judgeValidity(s)
+	d.Next = d.next()
 	return d
 }
 
 // verdict collects what the text of a diagnosis mentions.
 func (e *evidence) verdict(s Subject, d Diagnosis) statement {
-	v := statement{Bottleneck: d.Bottleneck, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Sites: d.Sites, Holder: e.holder, Spends: e.spends(), Behind: e.behind(), NonGo: e.nonGo, One: e.one}
+	v := statement{Bottleneck: d.Bottleneck, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Sites: d.Sites, Holder: e.holder, Spends: e.spends(), Behind: e.behind(), NonGo: e.nonGo, One: e.one, Peak: d.PeakPerS}
 	if run := s.last(); run != nil {
-		v.CallsTo = run.System.CallsTo
+		v.CallsTo, v.Refusals = run.System.CallsTo, refusals(run)
 	}
 	if f, ok := stacks.Entry(e.waker); ok {
 		v.Serial = f.Function
@@ -103,15 +111,17 @@ func (e *evidence) verdict(s Subject, d Diagnosis) statement {
 
 // overturn withdraws a verdict whose prediction failed.
 func (d *Diagnosis) overturn(made Intervention) {
+	d.Headline = "What bounds it is unknown: it looked as if " + lowerFirst(strings.TrimSuffix(d.Headline, ".")) + ", but an experiment contradicted that."
 	d.Text = "It looked as if " + lowerFirst(d.Text) + " But an experiment contradicted that: with " + made.Changed +
 		", predicted: " + made.Predicted + "; measured: " + made.Saw + "."
 	d.Also = rules.Union(d.Also, d.Bottleneck)
-	d.Bottleneck, d.Kind, d.Confirmed = rules.Unknown, "", false
+	d.Bottleneck, d.Kind = rules.Unknown, ""
 }
 
-// confirm records whether other processes may have contributed to the result. A verdict counts as
-// confirmed despite them if requests wait most of their time for a lock or another resource: other
-// processes do not cause such waits, except for the accept queue.
+// confirm decides whether a verdict is confirmed: an experiment must have come out as predicted, the
+// estimate must not contradict it, and no other process may have contributed. Despite other
+// processes, a verdict can be confirmed if requests wait most of their time for a lock or another
+// resource: other processes do not cause such waits, except for the accept queue.
 func (d *Diagnosis) confirm(s Subject, t rules.Thresholds) {
 	run := s.last()
 	if run == nil {
@@ -126,12 +136,39 @@ func (d *Diagnosis) confirm(s Subject, t rules.Thresholds) {
 		max(d.Signals[rules.WaitTop], d.Signals[rules.WorkersWait]) >= t.Value(rules.ThresholdWaiting) && d.Bottleneck == rules.Wait && d.Kind != rules.Accepted
 	switch d.Bottleneck {
 	case rules.Unknown, rules.Environment:
-	default:
-		d.Confirmed = d.Disturbed == "" || waits
-		if !d.Confirmed {
-			d.Text += " This is unconfirmed: meanwhile " + d.Disturbed + "."
+		return
+	case rules.Generator, rules.NotLoaded: // nothing of the service to test
+		if d.Disturbed != "" {
+			d.Unconfirmed = "meanwhile " + d.Disturbed
 		}
+	default:
+		d.Unconfirmed = d.doubt(waits)
 	}
+	d.Confirmed = d.Unconfirmed == ""
+	if d.Unconfirmed != "" && d.Unconfirmed != untested {
+		d.Text += " This is unconfirmed: " + d.Unconfirmed + "."
+	}
+}
+
+// untested is why a verdict is unconfirmed that no experiment could test.
+const untested = "no experiment tested it"
+
+// doubt says why a verdict on the service is not confirmed; empty: it is. It is not disturbed by
+// other processes if waits is set.
+func (d *Diagnosis) doubt(waits bool) string {
+	const nothing = 1.05               // times the throughput: what brings no more is not what bounds it
+	whole := d.Bottleneck != rules.CPU // the estimate is for all of the cause, and not for one place
+	switch {
+	case d.Disturbed != "" && !waits:
+		return "meanwhile " + d.Disturbed
+	case whole && d.WhatIf != nil && d.WhatIf.Model != whatif.None && d.WhatIf.AtMost < nothing:
+		return "by the estimate, the throughput would hardly rise without it"
+	case len(d.Interventions) == 0:
+		return untested
+	case !d.Interventions[0].Held:
+		return "the experiment was inconclusive"
+	}
+	return ""
 }
 
 // judgeValidity marks a verdict that is about the measurement rather than the service.
@@ -184,7 +221,7 @@ func (e *evidence) sites(s Subject, bound rules.Bottleneck, kind string) []stack
 	case bound == rules.Syscall:
 		return e.sampled(stacks.Syscall)
 	case bound == rules.CPU, bound == rules.Unknown:
-		out := e.sampled(stacks.Other)
+		out := e.sampled()
 		const much = 0.1 // of the CPU time
 		if e.cpu != nil && (len(out) == 0 || out[0].Share < much) {
 			if p, ok := stacks.HalfSite(e.cpu.Stacks, e.cpu.Total()); ok {
@@ -223,8 +260,9 @@ func (e *evidence) accepting() []stacks.Site {
 	return serving(of, whole)
 }
 
-// sampled returns the code of the CPU profile's samples of a class, as shares of the whole profile.
-func (e *evidence) sampled(class stacks.Class) []stacks.Site {
+// sampled returns the code of the CPU profile's samples of these classes, or without any of all, as
+// shares of the whole profile.
+func (e *evidence) sampled(classes ...stacks.Class) []stacks.Site {
 	if e.cpu == nil {
 		return nil
 	}
@@ -236,7 +274,7 @@ func (e *evidence) sampled(class stacks.Class) []stacks.Site {
 			continue
 		}
 		whole += s.Value
-		if c == class {
+		if len(classes) == 0 || slices.Contains(classes, c) {
 			of = append(of, s)
 		}
 	}

@@ -22,15 +22,23 @@ type Diagnosis struct {
 	Valid      bool             `json:"valid"`
 	Reason     string           `json:"reason"` // why it is not valid; empty if it is
 	Bottleneck rules.Bottleneck `json:"bound_by"`
-	// false: other processes may have contributed, or no cause was found
-	Confirmed bool `json:"confirmed"`
+	// Confirmed: the evidence, an experiment and the estimate agree, and no other process may have
+	// contributed. Unconfirmed says what is missing for that; empty if no cause was found.
+	Confirmed   bool   `json:"confirmed"`
+	Unconfirmed string `json:"unconfirmed,omitempty"`
 	// what disturbed the measurement; empty: nothing
 	Disturbed string `json:"disturbed,omitempty"`
 	// of a wait or a lock: pool, network, disk, channel, timer, accept, mutex, ...
-	Kind          string              `json:"kind,omitempty"`
-	Also          []rules.Bottleneck  `json:"also"` // further bounds that reached their own threshold
-	Sites         []stacks.Site       `json:"where"`
-	Text          string              `json:"in_words"`
+	Kind  string             `json:"kind,omitempty"`
+	Also  []rules.Bottleneck `json:"also"` // further bounds that reached their own threshold
+	Sites []stacks.Site      `json:"where"`
+	Text  string             `json:"in_words"`
+	// Headline is the verdict in one sentence, and Next what to try; empty: nothing is known.
+	Headline string `json:"headline,omitempty"`
+	Next     string `json:"next,omitempty"`
+	// Sheds says with how many clients the service refused or failed requests, and how; empty: it
+	// answered nearly all.
+	Sheds         string              `json:"sheds,omitempty"`
 	Evidence      []findings.Evidence `json:"evidence"`
 	Interventions []Intervention      `json:"interventions"`
 	Findings      []findings.Finding  `json:"findings"`
@@ -47,7 +55,8 @@ type Diagnosis struct {
 	Warnings []string      `json:"warnings"`
 	Signals  rules.Signals `json:"signals"` // input of the rules
 
-	facts whatif.Facts
+	facts  whatif.Facts
+	behind stacks.WaitKind // what the goroutine waits for that ends the requests' waits; empty: not seen
 }
 
 // Intervention is an experiment whose outcome a verdict predicted.

@@ -20,6 +20,10 @@ func (d *Diagnosis) estimate(s Subject, e evidence) {
 	}
 	d.facts = whatif.Facts{Bottleneck: d.Bottleneck, Kind: d.Kind, Name: causeText(d.Bottleneck, d.Kind), CPU: whatif.CPUOf(run, facts.Procs(run, s.Profiled)),
 		Rising: d.Signals[rules.Growth] >= rules.Defaults.Value(rules.ThresholdGrowth), Others: e.limits(s, d), Sessions: run.Axis() == record.AxisSessions}
+	if e.cpu != nil {
+		shares := stacks.ClassShares(e.cpu)
+		d.facts.Computes = shares[stacks.Other] + shares[stacks.Malloc] + shares[stacks.GC]
+	}
 	if s.last() == nil { // a ladder has no saturated run: its peak is in the slices
 		d.facts.CPU = d.facts.CPU.At(whatif.CPUUseOf(s.Peak))
 	}

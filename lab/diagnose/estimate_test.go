@@ -26,7 +26,7 @@ func TestWithoutTheLockAtThePeak(t *testing.T) {
 	runs := locked()
 	s := NewSubject("v", runs[len(runs)-1:])
 	s.Peak = []*record.Slice{{Length: 1e9, TargetCPU: 1.2, DependencyCPU: 0.2, GeneratorCPU: 0.2}}
-	if e := s.Diagnose(rules.Defaults).WhatIf; e == nil || math.Abs(e.AtMost-1.25) > 1e-9 || math.Abs(e.Alone-2/1.2) > 1e-9 {
+	if e := s.Diagnose(rules.Defaults).WhatIf; e == nil || math.Abs(e.AtMost-2/1.2) > 1e-9 {
 		t.Errorf("%+v", e)
 	}
 }
@@ -72,7 +72,7 @@ func TestEstimateOfRecordedWaits(t *testing.T) {
 	if err := json.Unmarshal(text, trace); err != nil {
 		t.Fatal(err)
 	}
-	r := profiled(32, 800, nil)
+	r := profiled(32, 800, []record.Stack{stack(1e9, "main.seal")})
 	r.FixtureTrace = trace
 	d := NewSubject("v", append(sweep(700, 800, 800), r)).Diagnose(rules.Defaults)
 	if e := d.WhatIf; d.Bottleneck != rules.Wait || e == nil || e.Model != whatif.Little || e.AtMost != 4 || e.Then != "the CPU" {

@@ -67,7 +67,7 @@ func (e *evidence) behind() (out []chainLink) {
 		return nil
 	}
 	for _, hop := range stacks.Chain(longest, e.trace) {
-		h := chainLink{By: place(hop.By), Share: math.Min(1, hop.Wait.Seconds/e.trace.Seconds)}
+		h := chainLink{By: place(hop.By), For: stacks.What(hop.Wait), Share: math.Min(1, hop.Wait.Seconds/e.trace.Seconds)}
 		if at, ok := stacks.UserFrame(hop.Wait.Stack); ok {
 			h.At = place(at)
 		}

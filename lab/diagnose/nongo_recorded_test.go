@@ -52,34 +52,33 @@ func TestDiagnoseOtherLanguages(t *testing.T) {
 	starved.AcceptQueue, starved.AcceptLimit = 6, 5
 
 	for _, c := range []struct {
-		name      string
-		runs      []*record.Run
-		bound     rules.Bottleneck
-		kind      string
-		where     string
-		confirmed bool
-		says      []string
+		name  string
+		runs  []*record.Run
+		bound rules.Bottleneck
+		kind  string
+		where string
+		says  []string
 	}{
-		{"node computes", scripted("node", busy, computing...), rules.CPU, rules.Threaded, "fib", true,
+		{"node computes", scripted("node", busy, computing...), rules.CPU, rules.Threaded, "fib",
 			[]string{"One thread bounds it", "the thread of node's event loop ran or waited for a CPU 98% of the time", "A further core would not help it", "60% of its CPU time is spent in fib (server.js:2)"}},
-		{"Python computes", scripted("python3.12", busy, python...), rules.CPU, rules.Threaded, "fib", true,
+		{"Python computes", scripted("python3.12", busy, python...), rules.CPU, rules.Threaded, "fib",
 			[]string{"the one thread at a time that holds Python's global interpreter lock", "50% of its CPU time is spent in fib (server.py)"}},
-		{"node without a map", scripted("node", busy, frames(9, record.Frame{Function: "Builtins_InterpreterEntryTrampoline"}, loop)), rules.CPU, rules.Threaded, "", true, nil},
-		{"node sleeps", scripted("node", asleep, computing...), rules.Wait, rules.Unseen, "", true,
+		{"node without a map", scripted("node", busy, frames(9, record.Frame{Function: "Builtins_InterpreterEntryTrampoline"}, loop)), rules.CPU, rules.Threaded, "", nil},
+		{"node sleeps", scripted("node", asleep, computing...), rules.Wait, rules.Unseen, "",
 			[]string{"Waiting bounds it, not computing", "its threads slept; 0.15 threads ran or waited for a CPU", "What the requests wait for is unknown", "it may be a timer"}},
-		{"Python sleeps", scripted("python3.12", asleep), rules.Wait, rules.Unseen, "", true, nil},
-		{"node calls", scripted("node", calls, computing...), rules.Wait, rules.Called, "", true,
+		{"Python sleeps", scripted("python3.12", asleep), rules.Wait, rules.Unseen, "", nil},
+		{"node calls", scripted("node", calls, computing...), rules.Wait, rules.Called, "",
 			[]string{"Waiting for downstream bounds it", "95% of the requests, or of its connections to 127.0.0.1:18120, wait for an answer"}},
-		{"Python calls", scripted("python3.12", calls), rules.Wait, rules.Called, "", true, nil},
-		{"Python accepts slowly", scripted("python3.12", full), rules.Wait, rules.Accepted, "", true, []string{"6 connections wait in the accept queue"}},
-		{"Python calls, and was slow to accept", scripted("python3.12", both), rules.Wait, rules.Called, "", true, nil},
-		{"node beside neighbours", scripted("node", starved, computing...), rules.Environment, "", "", false,
+		{"Python calls", scripted("python3.12", calls), rules.Wait, rules.Called, "", nil},
+		{"Python accepts slowly", scripted("python3.12", full), rules.Wait, rules.Accepted, "", []string{"6 connections wait in the accept queue"}},
+		{"Python calls, and was slow to accept", scripted("python3.12", both), rules.Wait, rules.Called, "", nil},
+		{"node beside neighbours", scripted("node", starved, computing...), rules.Environment, "", "",
 			[]string{"it is short of CPU", "of which 89% was waiting"}},
-		{"threads that need no lock", scripted("java", record.System{TargetCPU: 7.5, BusiestThread: 0.6, BusiestProcess: 7.8}), rules.CPU, "", "", true, []string{"The CPU bounds it"}},
-		{"a server of one thread on an idle machine", scripted("unknown", asleep), rules.Wait, rules.Unseen, "", true, nil},
+		{"threads that need no lock", scripted("java", record.System{TargetCPU: 7.5, BusiestThread: 0.6, BusiestProcess: 7.8}), rules.CPU, "", "", []string{"The CPU bounds it"}},
+		{"a server of one thread on an idle machine", scripted("unknown", asleep), rules.Wait, rules.Unseen, "", nil},
 	} {
 		d := NewSubject("v", c.runs).Diagnose(rules.Defaults)
-		if d.Bottleneck != c.bound || d.Kind != c.kind || d.Confirmed != c.confirmed || !d.Valid {
+		if d.Bottleneck != c.bound || d.Kind != c.kind || d.Confirmed || !d.Valid {
 			t.Errorf("%s: %s %q, confirmed %t: %s", c.name, d.Bottleneck, d.Kind, d.Confirmed, d.Text)
 		}
 		if c.where != "" && (len(d.Sites) == 0 || d.Sites[0].Function != c.where) || c.where == "" && len(d.Sites) > 0 {

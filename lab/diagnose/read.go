@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"strings"
@@ -15,6 +16,7 @@ import (
 type evidence struct {
 	signals    rules.Signals
 	cores      float64         // available to the target
+	processors float64         // GOMAXPROCS or, if that is unknown, the machine's cores
 	cpu        *record.Profile // nil: none
 	unprofiled error           // why cpu is nil
 	trace      *record.Trace   // nil: none
@@ -22,6 +24,7 @@ type evidence struct {
 	top        stacks.WaitKind // the kind of wait, locks excluded, that took most of the requests' time
 	holder     *stacks.Holder  // of the lock that bounds it; nil: not seen
 	waker      []record.Frame  // stack of the one goroutine for which the requests wait
+	itself     bool            // requests wait for answers of other requests to the same process
 	disturbed  bool            // other processes may have contributed
 	nonGo      string          // description of a process that Go did not build
 	one        string          // the thread that alone runs its code; empty: several do
@@ -39,7 +42,9 @@ func (s Subject) read() evidence {
 		return e
 	}
 	e.disturbed = Disturbed(main)
-	e.cores = facts.Available(main, facts.Procs(main, s.Profiled))
+	procs := facts.Procs(main, s.Profiled)
+	e.cores = facts.Available(main, procs)
+	e.processors = float64(max(1, cmp.Or(procs, main.Machine.Cores)))
 	e.load(s, main)
 	e.machine(main)
 	if main.Target.NotGo && !main.Target.Pprof {
@@ -194,12 +199,15 @@ func (e *evidence) traced(r *record.Run) {
 	e.trace = t
 	if whole := float64(t.Procs) * t.Seconds; whole > 0 {
 		e.signals[rules.Running] = t.Running / whole
+	} else if works := stacks.Working(t) / e.processors; works >= rules.Defaults.Value(rules.ThresholdRunning) {
+		e.signals[rules.Running] = math.Min(1, works) // the requests wait for goroutines that compute
 	}
 	sums := map[stacks.WaitKind]float64{}
 	all, top, onClient := 0.0, 0.0, 0.0
+	e.itself = callsItself(r.System.Outgoing, t)
 	for _, w := range t.Waits {
 		kind := stacks.KindOf(w)
-		if kind == stacks.WaitIdle || kind == stacks.WaitBackground {
+		if kind == stacks.WaitIdle || kind == stacks.WaitBackground || e.itself && kind == stacks.WaitNetwork {
 			continue
 		}
 		e.waits[kind] = append(e.waits[kind], w)
@@ -247,6 +255,34 @@ func (e *evidence) traced(r *record.Run) {
 			}
 		}
 	}
+}
+
+// callsItself reports whether requests wait for answers that come from other requests of the same
+// process, as those of a gateway do that is served by the process behind it. What bounds such a
+// program is what the inner requests wait for. Without a connection that leads elsewhere, each
+// answer comes from the process itself, over loopback or a pipe. With both kinds, the waits of
+// inner requests must explain most of the outer ones'.
+func callsItself(opened *record.Outgoing, t *record.Trace) bool {
+	const most = 0.7 // of the outer requests' waits
+	outer, inner := 0.0, 0.0
+	for _, w := range t.Waits {
+		switch stacks.KindOf(w) {
+		case stacks.WaitIdle, stacks.WaitBackground:
+		case stacks.WaitNetwork:
+			outer += w.Seconds
+		default:
+			inner += w.Seconds
+		}
+	}
+	switch {
+	case opened == nil || outer == 0:
+		return false
+	case opened.Others == 0 && opened.Own > 0:
+		return true
+	case opened.Others == 0 || opened.Own > 0:
+		return inner >= most*outer
+	}
+	return false
 }
 
 // runnableWait returns the goroutine-seconds in which goroutines were runnable although there was

@@ -25,6 +25,8 @@ type statement struct {
 	Behind     []chainLink    // the goroutine for which requests wait, the one for which it waits, and so on
 	NonGo      string         // description of a process that Go did not build; empty: Go built it
 	One        string         // the thread that alone runs its code; empty: several do
+	Refusals   string         // the commonest failures with their counts, in brackets; empty: none
+	Peak       float64        // highest throughput without failures, per second
 	CallsTo    string         // address of the process whose answers it waits for; empty: not seen
 }
 
@@ -65,7 +67,8 @@ func (v statement) Text() string {
 		return v.waitText(at, used)
 	}
 	if v.Kind == rules.Refused {
-		return fmt.Sprintf("The service returns errors instead of more throughput: %s of the responses %s failed, so its capacity was not reached.", percent(sig[rules.Failing]), at)
+		return fmt.Sprintf("It sheds load: %s of the responses %s failed%s. What it served well, %s/s at most, is its capacity for this load.",
+			percent(sig[rules.Failing]), at, v.Refusals, grouped(v.Peak))
 	}
 	return v.unknownText(at, used)
 }

@@ -44,6 +44,7 @@ type Watcher struct {
 	changed   chan struct{} // closed and replaced at each change of a field below
 	proc      timeline[reading]
 	peers     []record.Peer
+	outgoing  *record.Outgoing // connections that the target opened; nil: not read
 	samples   timeline[sample]
 	streaming bool // the agent's stream is open
 	remote    bool // the agent's clock is not this machine's
@@ -114,9 +115,9 @@ func untilBoundary(now int64) time.Duration { return time.Duration(window - now%
 
 func (w *Watcher) read(s *usage.Sampler) {
 	r := s.Read(monotonic.Now())
-	peers := s.Peers(r.At)
+	peers, outgoing := s.Peers(r.At), s.Outgoing()
 	w.update(func() {
-		w.peers = peers
+		w.peers, w.outgoing = peers, outgoing
 		w.proc.add(reading{r})
 	})
 }

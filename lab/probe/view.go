@@ -87,7 +87,7 @@ func (w *Watcher) System(from, to int64) record.System {
 	}
 	out.Seen = true
 	out.StealCPU = per(a.Steal, b.Steal)
-	out.Peers = slices.Clone(w.peers)
+	out.Peers, out.Outgoing = slices.Clone(w.peers), w.outgoing
 	out.DependencyCPU = per(a.Dependencies, b.Dependencies)
 	out.OthersCPU = max(0, per(a.Busy, b.Busy)+out.StealCPU-here-out.DependencyCPU-per(a.Self, b.Self))
 	if w.sees.PressureCPU {

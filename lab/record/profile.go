@@ -22,6 +22,7 @@ const (
 	ProfileBlock     = "block"     // where goroutines waited; over Seconds
 	ProfileGoroutine = "goroutine" // at one moment
 	ProfileGoroStart = "gorostart" // at one moment before the load
+	ProfileGoroLeft  = "goroleft"  // at one moment after the load has ended
 	// ProfileGoroMany is the sum of the goroutine profiles of ProfileFile.Samples moments. It
 	// stands in for the execution trace of a target that serves none.
 	ProfileGoroMany = "goromany"
@@ -125,18 +126,34 @@ func (r *Run) Profile(kind, valueType string) (*Profile, error) {
 	return p.less(before), nil
 }
 
-// own marks the frames that belong to the target's main module.
+// own marks the frames that belong to the target's main module, or to another module of the same
+// repository.
 func (r *Run) own(frames []Frame) {
-	module := r.Target.Module
-	if module == "" {
+	if r.Target.Module == "" {
 		return
 	}
+	module := repository(r.Target.Module)
 	// The linker escapes the dots of a package path's last element.
 	slash := strings.LastIndexByte(module, '/') + 1
 	itself := module[:slash] + strings.ReplaceAll(module[slash:], ".", "%2e") + "."
 	for i, f := range frames {
 		frames[i].Own = strings.HasPrefix(f.Function, module+"/") || strings.HasPrefix(f.Function, itself) || strings.HasPrefix(f.Function, "main.")
 	}
+}
+
+// repository returns the path of the repository that has a module: of three elements on the hosts
+// of many owners, and otherwise of two, as go.etcd.io/etcd of go.etcd.io/etcd/server/v3. A path
+// whose first element is no host is a module of its own.
+func repository(module string) string {
+	parts := strings.Split(module, "/")
+	if !strings.Contains(parts[0], ".") {
+		return module
+	}
+	elements := 2
+	if slices.Contains([]string{"github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "golang.org"}, parts[0]) {
+		elements = 3
+	}
+	return strings.Join(parts[:min(elements, len(parts))], "/")
 }
 
 func (r *Run) rawProfile(kind string) (*profile.Profile, ProfileFile, error) {

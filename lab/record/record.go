@@ -264,8 +264,18 @@ type System struct {
 	// DependencyCPU.
 	Peers []Peer `json:"peers,omitempty"`
 
+	// Outgoing counts the connections that the target opened itself; nil: they could not be read.
+	Outgoing *Outgoing `json:"outgoing,omitempty"`
+
 	Elsewhere bool `json:"elsewhere,omitempty"` // the target runs on another machine; the figures come from its agent
 	Seen      bool `json:"seen"`                // false: none of the above could be read
+}
+
+// Outgoing is the largest number of connections that a process had open as a client at one moment,
+// by where they lead.
+type Outgoing struct {
+	Own    int `json:"own"`    // to a listener of the same process
+	Others int `json:"others"` // to other processes, here or elsewhere
 }
 
 // Variant is one way to start the target: a step of a ladder, or one side of a comparison.

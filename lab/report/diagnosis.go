@@ -43,6 +43,28 @@ func (r *Report) diagnosisAnswer() string {
 	return text
 }
 
+// CarriesText says how much a diagnosed service carries: the capacity under the SLO with its
+// interval, and the peak.
+func (r *Report) CarriesText(d *diagnose.Diagnosis) string {
+	text := ""
+	if c := r.Capacity; c != nil && c.Valid {
+		text = r.carried(format.Value(c.CapacityPerS))
+		if len(r.Steps) > 0 {
+			text += format.Space(format.Between(r.Steps[0].Interval))
+		}
+		text += format.At(format.SLO(r.SLO))
+	} else if c != nil && c.Reason != "" {
+		text = "no capacity under the SLO: " + c.Reason
+	}
+	if d.PeakPerS > 0 {
+		if text != "" {
+			text += "; "
+		}
+		text += "at most " + format.Rate(format.Value(d.PeakPerS)) + " with clients that send as soon as they are answered"
+	}
+	return cmp.Or(text, "nothing: no request was answered")
+}
+
 // explain sets for each step why its throughput changed against the previous step, or did not.
 func (r *Report) explain() {
 	if r.Turns == nil && r.Metric != compare.MetricCapacity || len(r.Steps) == 0 || r.Steps[0].Verdict != Baseline {

@@ -136,7 +136,7 @@ func (r reading) distance(c rules.Condition, t rules.Thresholds) float64 {
 // note narrows the room of a condition's threshold by a case for which it must hold, or must not.
 func (r reading) note(rooms map[string]Room, c rules.Condition, hold bool) {
 	v, seen := r.signals[c.Signal]
-	if !seen || c.Threshold == rules.Always {
+	if !seen || c.Missing || c.Threshold == rules.Always {
 		return
 	}
 	room, known := rooms[c.Threshold]

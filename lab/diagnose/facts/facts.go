@@ -59,7 +59,7 @@ func PerSecond(r *record.Run) float64 {
 
 // Available is how many cores were available to a target: its GOMAXPROCS (0: unknown), its cgroup's
 // quota, and at most what the lab's own generator and dependencies, and all other processes, left
-// of the machine.
+// of the machine. It is at least what the target used.
 func Available(r *record.Run, procs int) float64 {
 	const least = 0.25 // cores; on a machine that the lab fills, the target still gets its share
 	cores := float64(r.Machine.Cores)
@@ -79,7 +79,7 @@ func Available(r *record.Run, procs int) float64 {
 	if procs > 0 {
 		cores = min(cores, float64(procs))
 	}
-	return max(least, cores)
+	return max(least, cores, r.System.TargetCPU) // the times of the others are not of the same instants
 }
 
 // Procs is the target's GOMAXPROCS, as reported by its agent or by the execution trace of

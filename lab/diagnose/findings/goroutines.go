@@ -13,7 +13,8 @@ import (
 
 // goroutineLeak finds goroutines whose number grows under a constant load: by the series of the
 // runs, and by the stacks whose counts grew between two profiles. A stack that grew while the total
-// did not is a fluctuation; a total that grew without profiles is a leak without a place.
+// did not is a fluctuation; a total that grew without profiles is a leak without a place. What is
+// gone once the load has ended did not leak: requests started it and waited for it.
 func goroutineLeak(l *figures) []Finding {
 	looked, grew := 0, 0
 	most := [2]float64{}
@@ -34,7 +35,7 @@ func goroutineLeak(l *figures) []Finding {
 			}
 		}
 	}
-	bySeries := 2*grew > looked
+	bySeries := 2*grew > looked && l.remain(most[1]-most[0])
 	growing := l.growingStacks(bySeries)
 	// Two profiles alone show a leak only above the fluctuation of the requests in flight.
 	if !bySeries && (looked > 0 || len(growing) == 0 || growing[0].By() <= facts.InFlight(l.Profiled)) {
@@ -78,9 +79,28 @@ func (l *figures) growingStacks(handlers bool) []stacks.Growth {
 	if !ok {
 		return nil
 	}
+	left := l.left()
 	out := slices.DeleteFunc(stacks.Growing(before, after), func(g stacks.Growth) bool {
-		return !leaks(g) || !handlers && stacks.InRequest(g.Frames)
+		return !leaks(g) || !handlers && stacks.InRequest(g.Frames) || left != nil && stacks.CountOf(left, g.Frames) < leftOver*g.By()
 	})
 	out = slices.DeleteFunc(out, func(g stacks.Growth) bool { return g.By() < leakBeside*out[0].By() })
 	return out[:min(stacks.MaxSites, len(out))]
+}
+
+// left is the profile of the goroutines that were left when the load had ended; nil: there is none.
+func (l *figures) left() *record.Profile {
+	if l.Profiled == nil {
+		return nil
+	}
+	p, err := l.Profiled.Profile(record.ProfileGoroLeft, record.ValueGoroutines)
+	if err != nil {
+		return nil
+	}
+	return p
+}
+
+// remain reports whether a growth was still there when the load had ended, or that was not seen.
+func (l *figures) remain(growth float64) bool {
+	p := l.left()
+	return p == nil || stacks.Count(p) >= leftOver*growth
 }

@@ -50,6 +50,8 @@ const (
 	// leakGoroutines; leakGrowth exceeds the fluctuation around a steady mean.
 	leakGoroutines = 20
 	leakGrowth     = 0.10
+	// leftOver is the share of a growth that is left when the load has ended, of what leaks.
+	leftOver = 0.5
 	// leakBeside is of the largest growth: stacks that grew by less are effects of it, or another
 	// problem.
 	leakBeside = 0.10

@@ -41,19 +41,21 @@ type Rule struct {
 	When       []Condition
 }
 
-// Condition compares a signal with a threshold. It does not hold if the signal is missing.
+// Condition compares a signal with a threshold. If the signal is missing, only Missing holds.
 type Condition struct {
 	Signal    string
 	Below     bool // otherwise at or above
 	Threshold string
+	Missing   bool // holds only if the signal is missing; there is no threshold
 }
 
 // All are tried in order; the first that holds gives the verdict. The order matters: if the
 // generator is the limit, every other figure is meaningless; goroutines that wait for a lock leave
 // the CPU idle; only a service that uses all its CPU is bound by CPU, GC, lock spinning or system
 // calls. The verdict CPU requires a profile, and requests that do not wait: one goroutine that
-// serves them all may use most of the available CPU. Other processes are the verdict only where
-// the signals show no other cause.
+// serves them all may use most of the available CPU. Where the running time is unknown, a wait that
+// explains most of the requests' time comes before what the CPU is used for. Other processes are
+// the verdict only where the signals show no other cause.
 //
 // For programs that Go did not build, the rules about the one thread that runs their code come
 // early, since such a program can be bound while CPU is left. The thread is the bottleneck only if
@@ -78,6 +80,7 @@ var All = []Rule{
 	{Generator, "", []Condition{at(OnClient, ThresholdOnClient)}},
 	{Wait, "", []Condition{at(WaitTop, ThresholdWaiting), at(SerialBusy, ThresholdSerialBusy)}},
 	{Wait, "", []Condition{at(WaitTop, ThresholdWaiting), below(Running, ThresholdRunning)}},
+	{Wait, "", []Condition{at(WaitTop, ThresholdWaiting), missing(Running)}},
 	{Lock, Spun, []Condition{at(Utilisation, ThresholdBusyCPU), at(LockSpin, ThresholdSpinning)}},
 	{GC, "", []Condition{at(Utilisation, ThresholdBusyCPU), at(Allocating, ThresholdAllocating)}},
 	{GC, "", []Condition{at(Utilisation, ThresholdBusyCPU), at(Collecting, ThresholdCollecting)}},
@@ -91,8 +94,15 @@ var All = []Rule{
 	{Environment, "", []Condition{at(Neighbours, ThresholdNeighbours), at(Delayed, ThresholdDelayed)}},
 }
 
-func at(signal, threshold string) Condition    { return Condition{signal, false, threshold} }
-func below(signal, threshold string) Condition { return Condition{signal, true, threshold} }
+func at(signal, threshold string) Condition {
+	return Condition{Signal: signal, Threshold: threshold}
+}
+
+func below(signal, threshold string) Condition {
+	return Condition{Signal: signal, Below: true, Threshold: threshold}
+}
+
+func missing(signal string) Condition { return Condition{Signal: signal, Missing: true} }
 
 // Always is the threshold of a signal that is 0 or 1.
 const Always = "Always"
@@ -107,6 +117,9 @@ func (t Thresholds) Value(name string) float64 {
 
 func (c Condition) Holds(s Signals, t Thresholds) bool {
 	v, seen := s[c.Signal]
+	if c.Missing {
+		return !seen
+	}
 	return seen && (v < t.Value(c.Threshold)) == c.Below
 }
 

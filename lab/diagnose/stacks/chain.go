@@ -15,15 +15,19 @@ type Hop struct {
 // Chain follows a wait from goroutine to goroutine. The first hop is a goroutine that ends w and
 // itself waits at one place for half of the trace or more; the next hop is one that ends that
 // wait, and so on. The chain ends at a goroutine that works, at requests, at a place where several
-// goroutines wait, since the trace does not show which of them it is, and at a cycle.
+// goroutines wait, since the trace does not show which of them it is, and at a cycle. In a trace
+// made of goroutine profiles, which has no GOMAXPROCS, waits are not counted.
 func Chain(w record.Wait, t *record.Trace) (out []Hop) {
-	const least = 0.5 // of the trace
+	least := 0.5 // of the trace
+	if t.Procs == 0 {
+		least = 0.25
+	}
 	for len(w.WokenBy) > 0 && !InRequest(w.WokenBy) {
 		next, depth := Hop{}, 0
 		for _, other := range t.Waits {
 			by, d, ok := meet(w.WokenBy, other.Stack)
 			switch {
-			case !ok, other.Goroutines != 1, other.Count == 0, other.Seconds < least*t.Seconds, What(other) == WaitIdle, InRequest(other.Stack):
+			case !ok, other.Goroutines != 1, other.Count == 0 && t.Procs > 0, other.Seconds < least*t.Seconds, What(other) == WaitIdle, InRequest(other.Stack):
 			case d > depth, d == depth && other.Seconds > next.Wait.Seconds: // the more they have in common, the surer it is the same goroutine
 				next, depth = Hop{by, other}, d
 			}

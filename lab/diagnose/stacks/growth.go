@@ -35,14 +35,32 @@ func byStack(p *record.Profile) map[string]record.Stack {
 		if What(record.Wait{Stack: s.Frames}) == WaitIdle {
 			continue
 		}
-		key := ""
-		for _, f := range s.Frames {
-			key += fmt.Sprintf("%s:%d;", f.Function, f.Line)
-		}
+		key := keyOf(s.Frames)
 		s.Value += out[key].Value
 		out[key] = s
 	}
 	return out
+}
+
+func keyOf(frames []record.Frame) string {
+	key := ""
+	for _, f := range frames {
+		key += fmt.Sprintf("%s:%d;", f.Function, f.Line)
+	}
+	return key
+}
+
+// Count is the number of goroutines in a profile, without those that wait for work.
+func Count(p *record.Profile) (n float64) {
+	for _, s := range byStack(p) {
+		n += s.Value
+	}
+	return n
+}
+
+// CountOf is the number of goroutines in a profile with this stack.
+func CountOf(p *record.Profile, frames []record.Frame) float64 {
+	return byStack(p)[keyOf(frames)].Value
 }
 
 // Grown returns the places whose values rose from before to after, as shares of the total growth.

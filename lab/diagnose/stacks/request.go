@@ -66,11 +66,23 @@ var tending = Names{
 		"github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck", "go.opentelemetry.io/otel/sdk"},
 }
 
+// answered are functions that a server calls for a request whose response is written: it waits
+// for its own reader of the connection, or reads what is left of the request's body.
+var answered = Names{whole: set("net/http.(*connReader).abortPendingRead", "net/http.(*body).Close")}
+
+// afterResponse reports whether a goroutine is done with its request, whose response was flushed.
+func afterResponse(frames []record.Frame) bool {
+	ends := slices.IndexFunc(frames, func(f record.Frame) bool { return f.Function == "net/http.(*response).finishRequest" })
+	return ends > 0 && answered.In(frames[:ends])
+}
+
 // idle reports whether a waiting goroutine waits for work, and not on behalf of a request.
 func idle(frames []record.Frame) bool {
 	switch {
 	case len(frames) == 0:
 		return false
+	case afterResponse(frames):
+		return true
 	case ClassOf(frames) == Profiling:
 		return true
 	case InRequest(frames):

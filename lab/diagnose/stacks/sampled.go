@@ -56,7 +56,10 @@ func traceOf(p *record.Profile) *record.Trace {
 		if workers[entry.Function] == nil {
 			workers[entry.Function] = &worker{}
 		}
-		workers[entry.Function].add(s.Frames, n, !waits || elsewhere(s.Frames, entry))
+		workers[entry.Function].add(s.Frames, n, !waits || ofFile(s.Frames) || elsewhere(s.Frames, entry))
+		if ofFile(s.Frames) {
+			workers[entry.Function].files += n
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		g := groups[name]
@@ -76,13 +79,26 @@ func traceOf(p *record.Profile) *record.Trace {
 	return t
 }
 
-// theWorker returns the goroutine that works most of the time, if it is the only one; nil: none, or
-// several.
+// theWorker returns the goroutine that works most of the time, if it is the only one, or else the
+// only one that is often in a call to a file; nil: none, or several.
 func theWorker(workers map[string]*worker, each float64) (only *worker) {
 	const mostly = 0.5 // share of the moments
 	for _, w := range workers {
 		switch {
 		case w.busy < mostly:
+		case only != nil || w.all > 1+each:
+			return nil
+		default:
+			only = w
+		}
+	}
+	if only != nil {
+		return only
+	}
+	const often = 0.25 // share of the moments
+	for _, w := range workers {
+		switch {
+		case w.files < often:
 		case only != nil || w.all > 1+each:
 			return nil
 		default:
@@ -95,6 +111,7 @@ func theWorker(workers map[string]*worker, each float64) (only *worker) {
 // worker is the goroutines of one entry function.
 type worker struct {
 	all, busy float64        // goroutines; those that did not wait for work
+	files     float64        // those in a call to a file
 	stack     []record.Frame // common part of the busy goroutines' stacks, the leaf first
 }
 
@@ -116,7 +133,21 @@ func (w *worker) add(frames []record.Frame, n float64, busy bool) {
 
 // parked reports whether a goroutine waits for another goroutine, or in a call to a file.
 func parked(frames []record.Frame) bool {
-	return frames[0].Function == "runtime.gopark" || What(record.Wait{Stack: frames}) == WaitDisk
+	return frames[0].Function == "runtime.gopark" || ofFile(frames)
+}
+
+// ofFile reports whether a goroutine is in a call to a file, which is never a wait for more work.
+func ofFile(frames []record.Frame) bool { return What(record.Wait{Stack: frames}) == WaitDisk }
+
+// Working is the mean number of goroutines outside of requests that ran, or were ready to run, in a
+// trace that was made of goroutine profiles.
+func Working(t *record.Trace) (n float64) {
+	for _, g := range t.Groups {
+		if !serving.Match(g.Entry.Function) && g.Entry.Function != "runtime.main" {
+			n += g.Running / t.Seconds
+		}
+	}
+	return n
 }
 
 // elsewhere reports whether a goroutine waits within a call to a package other than its entry's: a

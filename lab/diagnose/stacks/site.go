@@ -56,9 +56,14 @@ func SitesOf(of []record.Stack, whole float64) []Site {
 	}
 	index := map[string]int{}
 	var out []Site
+	handed := map[string][]record.Stack{} // by the handler of a dependency; each begins at its frame
 	for _, s := range of {
-		f, ok := UserFrame(s.Frames)
+		f, at, ok := userFrame(s.Frames)
 		if !ok {
+			continue
+		}
+		if at >= 0 {
+			handed[f.Function] = append(handed[f.Function], record.Stack{Frames: s.Frames[:at+1], Value: s.Value})
 			continue
 		}
 		i, known := index[f.Function]
@@ -69,10 +74,81 @@ func SitesOf(of []record.Stack, whole float64) []Site {
 		}
 		out[i].Share += s.Value / whole
 	}
+	for _, handler := range slices.Sorted(maps.Keys(handed)) {
+		out = append(out, divided(handed[handler], whole)...)
+	}
 	const mentionable = 0.005 // a smaller share would print as 0%
 	out = slices.DeleteFunc(out, func(p Site) bool { return p.Share < mentionable })
 	slices.SortStableFunc(out, func(a, b Site) int { return cmp.Compare(b.Share, a.Share) })
 	return out[:min(MaxSites, len(out))]
+}
+
+// divided follows a cost from a dependency's handler, the outermost frame of all these stacks, to
+// where it divides between several callees, and returns those, each as far down as it stays whole.
+// A callee of the standard library ends the way: its caller is the place.
+func divided(of []record.Stack, whole float64) (out []Site) {
+	const (
+		most  = 0.75 // of a function's cost: its callee is the place
+		alone = 0.9  // of a callee's cost: what it calls is the place
+		worth = 0.1  // of the whole: a callee is a place of its own
+	)
+	at, of := descend(of, most)
+	rest := Sum(of) / whole
+	for _, branch := range callees(of) {
+		share := Sum(branch) / whole
+		if share < worth || library(outermost(branch)) {
+			continue
+		}
+		place, _ := descend(branch, alone)
+		place.Share = share
+		out = append(out, place)
+		rest -= share
+	}
+	const rounding = 1e-9
+	if at.Share = rest; rest > rounding {
+		out = append(out, at)
+	}
+	return out
+}
+
+// descend follows a cost from the outermost function of all these stacks to the callee that has
+// this share of it, and so on. It returns the last such function, and the stacks below it.
+func descend(of []record.Stack, share float64) (Site, []record.Stack) {
+	for {
+		next := callees(of)
+		if len(next) == 0 || Sum(next[0]) < share*Sum(of) || library(outermost(next[0])) {
+			f := unwrapped(outermost(of))
+			return Site{Function: f.Function, File: f.File, Line: f.Line, Cumulative: true}, of
+		}
+		of = next[0]
+	}
+}
+
+func outermost(of []record.Stack) record.Frame {
+	frames := of[0].Frames
+	return frames[len(frames)-1]
+}
+
+// callees returns the stacks below the outermost function of all these, by callee, the one with
+// the highest cost first, without what the function spends itself.
+func callees(of []record.Stack) (out [][]record.Stack) {
+	index := map[string]int{}
+	for _, s := range of {
+		n := len(s.Frames) - 1
+		if n == 0 {
+			continue
+		}
+		name := unwrapped(s.Frames[n-1]).Function
+		i, known := index[name]
+		if !known {
+			i = len(out)
+			index[name] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], record.Stack{Frames: s.Frames[:n], Value: s.Value})
+	}
+	slices.SortStableFunc(out, func(a, b []record.Stack) int { return cmp.Compare(Sum(b), Sum(a)) })
+	return out
 }
 
 // HalfSite is the deepest function of the service's own that, with its callees, has half of a

@@ -51,19 +51,47 @@ func Package(function string) string {
 }
 
 // UserFrame returns the frame nearest the leaf that is the service's own code or, in a stack
-// without one, a dependency's. False: all frames are standard library.
+// without one, a dependency's. A middleware, which only calls the next handler, is not the place of
+// what that does: below it, the place is the dependency's handler. False: all frames are standard
+// library.
 func UserFrame(frames []record.Frame) (record.Frame, bool) {
-	var dependency record.Frame
-	for _, f := range frames {
+	f, _, ok := userFrame(frames)
+	return f, ok
+}
+
+// userFrame is UserFrame; at is the frame's index if it is the handler of a dependency that the
+// service's own code handed the request to, and otherwise -1.
+func userFrame(frames []record.Frame) (f record.Frame, at int, ok bool) {
+	nearest, outermost := -1, -1 // of the dependencies' frames so far
+	for i, f := range frames {
 		switch {
 		case library(f):
+		case !imported(f) && outermost >= 0 && handsOn(frames[:i]):
+			return unwrapped(frames[outermost]), outermost, true
 		case !imported(f):
-			return unwrapped(f), true
-		case dependency.Function == "":
-			dependency = unwrapped(f)
+			return unwrapped(f), -1, true
+		case nearest < 0:
+			nearest, outermost = i, i
+		case !handing(f):
+			outermost = i
 		}
 	}
-	return dependency, dependency.Function != ""
+	if nearest < 0 {
+		return f, -1, false
+	}
+	return unwrapped(frames[nearest]), -1, true
+}
+
+// handsOn reports whether a function calls a handler; callees are its callees, the leaf first.
+func handsOn(callees []record.Frame) bool {
+	return len(callees) > 0 && handing(callees[len(callees)-1])
+}
+
+// handing reports whether a function is a handler of requests, or calls the next one.
+func handing(f record.Frame) bool {
+	name := f.Function
+	return strings.HasSuffix(name, ".ServeHTTP") || strings.HasSuffix(name, ".ServeFastHTTP") ||
+		strings.HasPrefix(name, "google.golang.org/grpc.") && strings.Contains(name, "getChain")
 }
 
 // Own reports whether a frame is the service's own code.
@@ -71,10 +99,11 @@ func Own(f record.Frame) bool { return !library(f) && !imported(f) }
 
 // Entry is the outermost frame of the service's own code in a stack.
 func Entry(frames []record.Frame) (record.Frame, bool) {
-	for _, f := range slices.Backward(frames) {
-		if Own(f) {
-			return unwrapped(f), true
+	for i, f := range slices.Backward(frames) {
+		if !Own(f) || strings.Contains(f.Function, ".gowrap") && i > 0 && Own(frames[i-1]) {
+			continue // of go f(x), f is the entry
 		}
+		return unwrapped(f), true
 	}
 	return record.Frame{}, false
 }

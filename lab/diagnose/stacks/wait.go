@@ -72,7 +72,7 @@ func What(w record.Wait) WaitKind {
 // what was written. A handler's connection to another service does not count.
 func OnClient(w record.Wait) bool {
 	near := w.Stack[:untilOwn(w.Stack)]
-	return InRequest(w.Stack) && (fromClient.In(near) || toClient.In(near) && !asking.In(near))
+	return InRequest(w.Stack) && !afterResponse(w.Stack) && (fromClient.In(near) || toClient.In(near) && !asking.In(near))
 }
 
 var (

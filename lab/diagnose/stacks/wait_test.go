@@ -67,7 +67,7 @@ func TestKindOf(t *testing.T) {
 		{WaitIdle, "chan receive", "runtime.chanrecv1 < github.com/valyala/fasthttp.(*workerPool).workerFunc", ""},
 		{WaitIdle, "network", "internal/poll.(*FD).Read < net.(*conn).Read < bufio.(*Reader).Peek < github.com/valyala/fasthttp.(*Server).serveConn < github.com/valyala/fasthttp.(*workerPool).workerFunc", ""},
 		{WaitLock, "sync", "sync.(*Mutex).Lock < main.handle < github.com/valyala/fasthttp.(*Server).serveConn < github.com/valyala/fasthttp.(*workerPool).workerFunc", "main.handle"},
-		{WaitCond, "sync.(*Cond).Wait", "sync.(*Cond).Wait < net/http.(*connReader).abortPendingRead < net/http.(*response).finishRequest < net/http.(*conn).serve", "net/http.(*connReader).backgroundRead"},
+		{WaitIdle, "sync.(*Cond).Wait", "sync.(*Cond).Wait < net/http.(*connReader).abortPendingRead < net/http.(*response).finishRequest < net/http.(*conn).serve", "net/http.(*connReader).backgroundRead"},
 		{WaitLock, "sync", "sync.(*Mutex).Lock < main.(*api).Get < google.golang.org/grpc.(*Server).processUnaryRPC < google.golang.org/grpc.(*Server).handleStream", "main.x"},
 		{WaitBackground, "sync", "sync.(*Mutex).Lock < main.work < runtime/pprof.Do < main.main.func1", "main.work"},
 		{WaitBackground, "chan receive", "runtime.chanrecv2 < main.consume", "main.handle"},

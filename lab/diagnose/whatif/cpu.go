@@ -122,6 +122,16 @@ func (c CPU) times(r Removal) float64 {
 	return min(limit/(ready*(1-r.CPU)), machine/(c.Target*(1-r.CPU)+beside))
 }
 
+// without is the least CPU use of the same requests when none of them waits: what the target's code
+// takes. All the rest may become cheaper with the waits, by larger batches and fewer switches, and
+// other processes may get less of the CPUs.
+func (c CPU) without(computes float64) CPU {
+	c = c.alone()
+	c.Target *= min(computes, 1)
+	c.Ready = c.Target
+	return c
+}
+
 // alone is the same CPU use without any other process.
 func (c CPU) alone() CPU {
 	c.Ready, c.Others, c.Taken = c.Target, 0, 0

@@ -8,6 +8,7 @@
 package whatif
 
 import (
+	"math"
 	"slices"
 
 	"dyno/lab/diagnose/rules"
@@ -19,7 +20,10 @@ type Facts struct {
 	Kind       string // of a wait, or of a lock
 	Name       string // of the bound, within a sentence: "a lock"
 	CPU        CPU
-	Others     []Limit // further resources that are partly used up
+	// Computes is the share of the target's CPU time that its code takes, without what the kernel,
+	// the scheduler, channels and locks take: those may take less when nothing waits; 0: unknown.
+	Computes float64
+	Others   []Limit // further resources that are partly used up
 	// WorkersWait is the share of the workers' time in the wait that bounds them; 0: the requests
 	// wait themselves.
 	WorkersWait float64
@@ -113,6 +117,15 @@ func (f Facts) Without(r Removal) Estimate {
 	return e
 }
 
+// ends reports whether a removal ends the wait, or the lock, that bounds the service.
+func (f Facts) ends(r Removal) bool { return f.waits() && slices.Contains(r.Waits, f.kind()) }
+
+// keeps reports whether the wait or lock still sets a ceiling after a removal that ends it in part.
+func (f Facts) keeps(r Removal) bool {
+	_, left := f.left(r)
+	return left && !f.UsedUp
+}
+
 // missing names the figure without which no model applies; empty: none is missing.
 func (f Facts) missing(r Removal) string {
 	switch {
@@ -128,6 +141,8 @@ func (f Facts) missing(r Removal) string {
 		return "a bound: more clients still raised the throughput"
 	case f.CPU.Target <= 0:
 		return "the CPU that the service uses, which may bound it next"
+	case f.ends(r) && f.Computes <= 0 && !f.keeps(r):
+		return "the CPU that a request takes when it does not wait, which a CPU profile bounds"
 	}
 	return ""
 }
@@ -184,7 +199,12 @@ type ceiling struct {
 // lowest is the ceiling that is reached first.
 func (f Facts) lowest(r Removal) ceiling {
 	cpu := ceiling{f.CPU.times(r), "the CPU"}
-	if f.computes() || f.UsedUp {
+	switch {
+	case f.ends(r) && f.Computes > 0:
+		cpu.times = f.CPU.without(f.Computes).times(r)
+	case f.ends(r):
+		cpu.times = math.Inf(1) // unknown; the wait itself sets a ceiling
+	case f.computes() || f.UsedUp:
 		cpu.times /= f.CPU.times(Removal{}) // it is used up now, even if not to the last percent
 	}
 	all := []ceiling{cpu}

@@ -62,6 +62,14 @@ func (in *inspection) take(ctx context.Context, how profiling.Inspection, t reco
 	}
 }
 
+// look takes the profile of the goroutines that are left when the load has ended.
+func (in *inspection) look(ctx context.Context, d *drive, dir string, t record.Target) {
+	in.ended.Wait()
+	if t.Pprof && in.err == nil && len(in.profiles) > 0 {
+		in.profiles = append(in.profiles, profiling.Left(ctx, profiling.Inspection{Debug: d.debug, Agent: t.Agent, Dir: dir}, in.profiles))
+	}
+}
+
 // recordContention makes the target record lock contention before the load begins. The runtime
 // would otherwise report nothing about a lock whose queue never becomes empty.
 func (b *Runner) recordContention(ctx context.Context, d *drive, r *record.Run) (restore func()) {

@@ -178,6 +178,9 @@ func (b *Runner) drive(ctx context.Context, s *environment.Testbed, v scenario.V
 		loadErr = nil // the run ends here, as planned
 	}
 	enough(errUnloaded)
+	if taken != nil {
+		taken.look(ctx, d, dir, r.Target)
+	}
 	usedUp := errors.Is(loadErr, load.ErrUsedUp)
 	if usedUp {
 		loadErr = nil // an invalid run, but no error

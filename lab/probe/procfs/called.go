@@ -1,8 +1,12 @@
 package procfs
 
 import (
+	"bytes"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 // Listening is a listening socket.
@@ -33,6 +37,48 @@ func called(sockets []tcpSocket, inodes map[uint64]bool) (out []Listening) {
 		}
 	}
 	return out
+}
+
+// Outgoing counts the established connections that a process opened, by their inodes: to listeners
+// of its own, and to others. It counts the connected Unix sockets as leading to others, since the
+// tables do not name their other ends.
+func Outgoing(root string, pid int, inodes map[uint64]bool) (own, others int) {
+	sockets := table(root, strconv.Itoa(pid))
+	serves := map[uint16]bool{} // ports of the process's listeners
+	for _, s := range sockets {
+		if s.state == listenHex && inodes[s.inode] {
+			serves[s.local.Port()] = true
+		}
+	}
+	for _, s := range sockets {
+		switch {
+		case s.state != establishedHex || !inodes[s.inode] || serves[s.local.Port()]:
+		case inodes[listenerOf(sockets, s.remote)]:
+			own++
+		default:
+			others++
+		}
+	}
+	return own, others + unixConnected(root, strconv.Itoa(pid), inodes)
+}
+
+// unixConnected counts the connected Unix sockets among these inodes.
+func unixConnected(root, process string, inodes map[uint64]bool) (n int) {
+	lines, err := os.ReadFile(filepath.Join(root, "proc", process, "net", "unix"))
+	if err != nil {
+		return 0
+	}
+	const state, inode, connected = 5, 6, "03"
+	for line := range bytes.Lines(lines) {
+		f := strings.Fields(string(line))
+		if len(f) <= inode || f[state] != connected {
+			continue
+		}
+		if number, err := strconv.ParseUint(f[inode], 10, 64); err == nil && inodes[number] {
+			n++
+		}
+	}
+	return n
 }
 
 // listenerOf returns the inode of the socket that listens at an address, or at its port on all

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -42,16 +43,12 @@ func RecordContention(ctx context.Context, at Address) (restore func() error, er
 	}, nil
 }
 
-// contention is a mutex or block profile. The target counts from the start of its process, if the
-// rate is on.
+// contention is a mutex or block profile over some time.
 type contention struct {
 	kind   string
 	rate   string // function of package runtime that sets the rate
-	begun  time.Time
 	over   time.Duration
-	before *profile.Profile
-	none   bool             // it is empty: nothing was recorded since the process started
-	during *profile.Profile // contention since before
+	during *profile.Profile
 	err    error
 }
 
@@ -61,21 +58,14 @@ func (i *inspector) overTime(ctx context.Context) {
 	defer func() { i.unrestored = restore() }()
 	mutex := &contention{kind: record.ProfileMutex, rate: "SetMutexProfileFraction"}
 	block := &contention{kind: record.ProfileBlock, rate: "SetBlockProfileRate"}
+	var taking sync.WaitGroup
 	for _, c := range []*contention{mutex, block} {
-		c.begun = time.Now()
-		c.before, c.err = i.snapshot(ctx, c.kind)
+		taking.Go(func() { i.contend(ctx, c) })
 	}
 	i.cpu(ctx)
-	if mutex.err == nil || block.err == nil {
-		// If the CPU profile failed, for example because another one is running, there is still
-		// contention to record.
-		pause(ctx, time.Until(mutex.begun.Add(i.CPU)))
-	}
+	taking.Wait()
 	for _, c := range []*contention{mutex, block} {
-		if c.err == nil {
-			c.end(i.snapshot(ctx, c.kind))
-		}
-		if c.err == nil && c.none && unswitched != nil {
+		if c.err == nil && len(c.during.Sample) == 0 && unswitched != nil && i.unrecorded(ctx, c.kind) {
 			c.err = fmt.Errorf("the target has recorded none since it began, so runtime.%s is probably off; %w", c.rate, unswitched)
 		}
 	}
@@ -84,6 +74,37 @@ func (i *inspector) overTime(ctx context.Context) {
 	}
 	i.enterContention(mutex)
 	i.enterContention(block)
+}
+
+// contend takes one of the two profiles. With seconds, net/http/pprof answers with the contention
+// of that time. A page that ignores seconds answers at once, with the contention since its process
+// began; then a second answer at the end of the time gives the difference. The same goes for a
+// server whose time limit does not permit the length.
+func (i *inspector) contend(ctx context.Context, c *contention) {
+	begun := time.Now()
+	encoded, length, err := i.over(ctx, PathPprof+c.kind)
+	if tooLong(err) {
+		encoded, err = i.fetch(ctx, PathPprof+c.kind, pageWithin)
+	}
+	c.during, c.err = parsed(encoded, err)
+	if c.over = time.Since(begun); c.err != nil || 2*c.over > length {
+		if c.err == nil {
+			c.keepOwn()
+		}
+		return
+	}
+	pause(ctx, i.CPU-c.over)
+	after, err := i.snapshot(ctx, c.kind)
+	c.over = time.Since(begun)
+	if c.err = err; err == nil {
+		c.end(after)
+	}
+}
+
+// unrecorded reports whether the target has recorded nothing since its process began.
+func (i *inspector) unrecorded(ctx context.Context, kind string) bool {
+	p, err := i.snapshot(ctx, kind)
+	return err == nil && len(p.Sample) == 0
 }
 
 // switchRates makes the target record contention if possible. It returns the function that restores
@@ -104,28 +125,32 @@ func (i *inspector) enterContention(c *contention) {
 }
 
 func (i *inspector) snapshot(ctx context.Context, kind string) (*profile.Profile, error) {
-	encoded, err := i.fetch(ctx, PathPprof+kind, profileWithin)
+	return parsed(i.fetch(ctx, PathPprof+kind, pageWithin))
+}
+
+func parsed(encoded []byte, err error) (*profile.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
 	return record.ParseProfile(encoded)
 }
 
-// end computes the contention since before. Its arguments are the results of snapshot.
-func (c *contention) end(after *profile.Profile, err error) {
-	c.over = time.Since(c.begun)
-	if c.err = err; err != nil {
-		return
-	}
-	c.none = len(after.Sample) == 0
-	c.before.Scale(-1)
-	p, err := profile.Merge([]*profile.Profile{c.before, after})
+// end computes the contention between two answers, of which during is the first.
+func (c *contention) end(after *profile.Profile) {
+	c.during.Scale(-1)
+	p, err := profile.Merge([]*profile.Profile{c.during, after})
 	if err != nil {
 		c.err = fmt.Errorf("the two %s profiles cannot be compared: %w", c.kind, err)
 		return
 	}
-	p.Sample = slices.DeleteFunc(p.Sample, func(s *profile.Sample) bool { return !grew(s) || observing(s) })
-	c.during = p.Compact()
+	c.during = p
+	c.keepOwn()
+}
+
+// keepOwn removes the samples of the debug handlers, and those that rounding made negative.
+func (c *contention) keepOwn() {
+	c.during.Sample = slices.DeleteFunc(c.during.Sample, func(s *profile.Sample) bool { return !grew(s) || observing(s) })
+	c.during = c.during.Compact()
 }
 
 // errHidden is the reason of an incomplete mutex profile.

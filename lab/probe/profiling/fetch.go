@@ -22,10 +22,11 @@ const (
 
 const (
 	maxProfile = 64 << 20 // bytes of a profile; that of a large program has about 1 MB
-	// profileWithin is the time limit for an answer, in addition to the time that the profile
-	// covers. Before a heap profile, the target runs a GC cycle, which takes long on a heap of some
-	// GB.
-	profileWithin = 30 * time.Second
+	// pageWithin is the time limit for an answer, in addition to the time that the profile covers.
+	// heapWithin is longer: before a heap profile, the target runs a GC cycle, which takes seconds
+	// on a heap of some GB.
+	pageWithin = 5 * time.Second
+	heapWithin = 10 * time.Second
 )
 
 // fetch reads a profile in pprof's encoding (gzip).

@@ -3,7 +3,8 @@
 // the run. Both slow the target, so a run with profiles reports no latency.
 //
 // It is not for interpreting the answers (probe, record, diagnose), nor for targets without a debug
-// address (perf). It starts no goroutines of its own; Close ends the connections of a Client.
+// address (perf). Inspect waits for the goroutines that it starts; Close ends the connections of a
+// Client.
 package profiling
 
 import (
@@ -46,10 +47,13 @@ func (in Inspection) withDefaults() Inspection {
 }
 
 // Inspect takes profiles of the target, one after the other, and writes them into the folder of the
-// run: heap and goroutines; CPU and contention over the same time; a short execution trace, of
-// which it keeps only the sums, or instead many goroutine profiles if there is no trace; goroutines
-// and heap again. It takes about as long as CPU and Trace together, plus a second. Latency in these
+// run: a short execution trace, of which it keeps only the sums, or instead many goroutine profiles
+// if there is no trace; goroutines and heap; CPU and contention over the same time; goroutines and
+// heap again. It takes about as long as CPU and Trace together, plus a second. Latency in these
 // windows must not be reported.
+//
+// What shows where requests wait comes first, and each page has a time limit of its own, so a page
+// that answers slowly, or not at all, costs only its own profile.
 //
 // For a profile that could not be taken, the result has an entry with the reason and the fix.
 // Inspect returns an error if it could take no profile, if ctx is done, or if it could not restore
@@ -57,16 +61,18 @@ func (in Inspection) withDefaults() Inspection {
 func Inspect(ctx context.Context, in Inspection) ([]record.ProfileFile, *record.Trace, error) {
 	i := &inspector{Inspection: in.withDefaults(), client: New(in.Debug)}
 	defer i.client.Close()
-	begun := time.Now()
-	i.take(ctx, record.ProfileHeapStart, pathHeap, 0)
-	goroutines := i.goroutines(ctx)
-	i.overTime(ctx)
 	trace := i.trace(ctx)
+	goroutines := i.goroutines(ctx)
 	if trace == nil {
 		i.goroutinesOften(ctx, goroutines)
 	}
+	i.take(ctx, record.ProfileHeapStart, pathHeap, heapWithin)
+	begun := time.Now()
+	i.overTime(ctx)
 	i.goroutinesAgain(ctx, goroutines)
-	i.take(ctx, record.ProfileHeap, pathHeap, time.Since(begun))
+	if i.take(ctx, record.ProfileHeap, pathHeap, heapWithin) != nil {
+		i.files[len(i.files)-1].Seconds = time.Since(begun).Seconds()
+	}
 	if err := ctx.Err(); err != nil {
 		return i.files, trace, fmt.Errorf("taking profiles: %w", err)
 	}
@@ -89,10 +95,10 @@ type inspector struct {
 	unrestored error // why the target's rates could not be restored
 }
 
-// take takes a profile of one instant. over is the time that its figures cover.
-func (i *inspector) take(ctx context.Context, kind, path string, over time.Duration) []byte {
-	encoded, err := i.fetch(ctx, path, profileWithin)
-	i.enter(kind, encoded, over, err)
+// take takes a profile of one instant.
+func (i *inspector) take(ctx context.Context, kind, path string, within time.Duration) []byte {
+	encoded, err := i.fetch(ctx, path, within)
+	i.enter(kind, encoded, 0, err)
 	return encoded
 }
 
@@ -112,16 +118,7 @@ func (i *inspector) enter(kind string, encoded []byte, over time.Duration, err e
 
 // goroutines takes the first profile of goroutines and returns their number.
 func (i *inspector) goroutines(ctx context.Context) int64 {
-	encoded := i.take(ctx, record.ProfileGoroStart, pathGoroutine, 0)
-	p, err := profile.ParseData(encoded)
-	if err != nil {
-		return 0
-	}
-	sum := int64(0)
-	for _, s := range p.Sample {
-		sum += s.Value[0] // a parsed sample has a value per sample type, and there is at least one type
-	}
-	return sum
+	return goroutinesIn(i.take(ctx, record.ProfileGoroStart, pathGoroutine, pageWithin))
 }
 
 func (i *inspector) goroutinesAgain(ctx context.Context, before int64) {
@@ -129,7 +126,7 @@ func (i *inspector) goroutinesAgain(ctx context.Context, before int64) {
 		i.enter(record.ProfileGoroutine, nil, 0, err)
 		return
 	}
-	i.take(ctx, record.ProfileGoroutine, pathGoroutine, 0)
+	i.take(ctx, record.ProfileGoroutine, pathGoroutine, pageWithin)
 }
 
 func (i *inspector) tooMany(goroutines int64) error {
@@ -175,8 +172,13 @@ func (i *inspector) goroutinesOften(ctx context.Context, before int64) {
 }
 
 func (i *inspector) cpu(ctx context.Context) {
-	encoded, length, err := shorter(i.CPU, time.Second, func(seconds string, length time.Duration) ([]byte, error) {
-		return i.fetch(ctx, pathCPU+"?seconds="+seconds, length+profileWithin)
-	})
+	encoded, length, err := i.over(ctx, pathCPU)
 	i.enter(record.ProfileCPU, encoded, length, err)
+}
+
+// over reads a page that answers after a given time.
+func (i *inspector) over(ctx context.Context, path string) ([]byte, time.Duration, error) {
+	return shorter(i.CPU, time.Second, func(seconds string, length time.Duration) ([]byte, error) {
+		return i.fetch(ctx, path+"?seconds="+seconds, length+pageWithin)
+	})
 }

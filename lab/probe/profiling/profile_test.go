@@ -34,7 +34,7 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return srv.URL
 }
 
-var inOrder = []string{record.ProfileHeapStart, record.ProfileGoroStart, record.ProfileCPU, record.ProfileMutex,
+var inOrder = []string{record.ProfileGoroStart, record.ProfileHeapStart, record.ProfileCPU, record.ProfileMutex,
 	record.ProfileBlock, record.ProfileGoroutine, record.ProfileHeap}
 
 // target serves the agent and pprof of this process at a debug address. It calls ask before each
@@ -185,7 +185,7 @@ func TestInspectEntersWhatIsMissing(t *testing.T) {
 		t.Fatalf("%+v, %v", trace, err)
 	}
 	taken, missing := kinds(files)
-	if !slices.Equal(taken, []string{record.ProfileHeapStart, record.ProfileGoroStart, record.ProfileHeap}) || len(missing) != 5 {
+	if !slices.Equal(taken, []string{record.ProfileGoroStart, record.ProfileHeapStart, record.ProfileHeap}) || len(missing) != 5 {
 		t.Errorf("taken %v, missing %v", taken, missing)
 	}
 	for kind, want := range map[string]string{
@@ -355,7 +355,7 @@ func TestShorterLength(t *testing.T) {
 		"TimeoutHandler": func(w http.ResponseWriter, r *http.Request) { http.Error(w, "late", http.StatusServiceUnavailable) },
 		"closed":         func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) },
 	} {
-		longest, asked := map[string]float64{"profile": 3, "trace": 0.2}, map[string]string{}
+		longest, asked := map[string]float64{"profile": 3, "trace": 0.06}, map[string]string{}
 		var mu sync.Mutex // guards asked: an answer that is cut off does not order the two goroutines
 		url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			kind := path.Base(r.URL.Path)
@@ -377,7 +377,7 @@ func TestShorterLength(t *testing.T) {
 		i.takeTrace(t.Context())
 		i.client.Close()
 		mu.Lock()
-		if asked["profile"] != "2" || asked["trace"] != "0.125" || i.files[0].Seconds != 2 {
+		if asked["profile"] != "2" || asked["trace"] != "0.05" || i.files[0].Seconds != 2 {
 			t.Errorf("%s: asked for %v, entered %+v", name, asked, i.files)
 		}
 		mu.Unlock()

@@ -11,9 +11,15 @@ import (
 	"dyno/lab/record/folder"
 )
 
-// maxTrace is the maximum size of an execution trace, in bytes. Half a second at 20,000 requests/s
-// takes some 10 MB.
-const maxTrace = 64 << 20
+const (
+	// maxTrace is the maximum size of an execution trace, in bytes. Half a second at 20,000
+	// requests/s takes some 10 MB.
+	maxTrace = 64 << 20
+	// firstTrace is the length of the first piece, whose size says whether the full length fits.
+	firstTrace = 100 * time.Millisecond
+	// traceWithin is the time limit for an answer, in addition to the trace's length.
+	traceWithin = 10 * time.Second
+)
 
 // trace takes an execution trace and summarizes it; nil: there is none, and its entry among the
 // files has the reason.
@@ -29,19 +35,37 @@ func (i *inspector) trace(ctx context.Context) *record.Trace {
 	return t
 }
 
-// takeTrace reads the whole trace before it summarizes it, so that summarizing takes no CPU time
-// during the trace.
+// takeTrace takes a short piece, and then the full length unless that would be too large. If the
+// second fails, the first still shows where requests wait.
 func (i *inspector) takeTrace(ctx context.Context) (*record.Trace, error) {
-	body, length, err := shorter(i.Trace, time.Millisecond, func(seconds string, length time.Duration) ([]byte, error) {
-		return i.read(ctx, pathTrace+"?seconds="+seconds, length+profileWithin, maxTrace, "go 1.")
+	first := min(firstTrace, i.Trace)
+	short, size, err := i.piece(ctx, first)
+	if err != nil || first == i.Trace {
+		return short, err
+	}
+	full := min(i.Trace, time.Duration(float64(first)*maxTrace/2/float64(max(size, 1))))
+	if full < 2*first {
+		return short, nil
+	}
+	if long, _, err := i.piece(ctx, full); err == nil {
+		return long, nil
+	}
+	return short, nil
+}
+
+// piece reads a whole trace before it summarizes it, so that summarizing takes no CPU time during
+// the trace. It also returns the trace's size.
+func (i *inspector) piece(ctx context.Context, length time.Duration) (*record.Trace, int, error) {
+	body, length, err := shorter(length, time.Millisecond, func(seconds string, length time.Duration) ([]byte, error) {
+		return i.read(ctx, pathTrace+"?seconds="+seconds, length+traceWithin, maxTrace, "go 1.")
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	cut := len(body) > maxTrace
 	t, err := exectrace.Summarise(bytes.NewReader(body))
 	if err != nil && cut {
-		return nil, fmt.Errorf("the execution trace of %v is larger than %d bytes; ask for a shorter one: %w", length, maxTrace, err)
+		return nil, len(body), fmt.Errorf("the execution trace of %v is larger than %d bytes; ask for a shorter one: %w", length, maxTrace, err)
 	}
-	return t, err
+	return t, len(body), err
 }

@@ -52,7 +52,20 @@ func (s *Sampler) findPeers(now int64) {
 			}
 		}
 		s.findPeersOf(f.root, inodes, now)
+		if f == s.target {
+			own, others := procfs.Outgoing(s.from.Root, f.root, inodes)
+			s.outgoing = record.Outgoing{Own: max(s.outgoing.Own, own), Others: max(s.outgoing.Others, others)}
+			s.sees.Outgoing = s.sees.Outgoing || len(inodes) > 0
+		}
 	}
+}
+
+// Outgoing counts the connections that the target opened; nil: they could not be read.
+func (s *Sampler) Outgoing() *record.Outgoing {
+	if !s.sees.Outgoing {
+		return nil
+	}
+	return new(s.outgoing)
 }
 
 func (s *Sampler) findPeersOf(pid int, inodes map[uint64]bool, now int64) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dyno/lab/probe/procfs"
+	"dyno/lab/record"
 )
 
 // Source is what figures are read from. Tests make their own.
@@ -75,6 +76,7 @@ type Sampler struct {
 	own          float64        // s, CPU time of self at the last reading
 	generators   []*processTree // generate load for the lab
 	peers        []*peer
+	outgoing     record.Outgoing
 	holders      map[uint64]bool // inodes of the listening sockets that peers were found by
 	scheduled    scheduled
 	switches     switches
@@ -90,7 +92,7 @@ type Sampler struct {
 }
 
 // Seen says which figures could be read at least once.
-type Seen struct{ Target, Machine, PressureCPU, PressureIO bool }
+type Seen struct{ Target, Machine, PressureCPU, PressureIO, Outgoing bool }
 
 // NewSampler returns a Sampler of processes. If Counters is set, the caller must close it.
 func NewSampler(from Source, p Processes) *Sampler {

@@ -101,6 +101,8 @@ func Diagnosis(variant string, limit float64) diagnose.Diagnosis {
 		Confirmed: true,
 		WhatIf:    &whatif.Estimate{Model: whatif.Holder, AtMost: 1.61, Then: "the CPU", Text: "at most 1.61x the throughput; then the CPU bounds it."},
 		Text:      "A lock bounds it: at 32 requests in flight 71% of them wait for a mutex at any moment. It is taken in dyno/parts/queue.(*Ring).Put.",
+		Headline:  "A lock bounds it: 71% of the requests wait for it at any moment; it is acquired in dyno/parts/queue.(*Ring).Put (ring.go:128).",
+		Next:      "do less while the lock is held, or a lock for each part of what it guards (at most 1.61x the throughput)",
 		Evidence: []findings.Evidence{
 			{Signal: rules.Utilisation, Value: 0.62, Unit: "share", Means: "the CPU is not what is short"},
 			{Signal: rules.LockWait, Value: 0.71, Unit: "share", Means: "of 32 requests in flight, 23 wait for a mutex at any time"},

@@ -23,6 +23,7 @@ const (
 	Terminal Medium = 1 << iota
 	Markdown
 	Page
+	Brief   // the answer of a diagnosis, on a terminal
 	printed = Terminal | Markdown
 	all     = printed | Page
 )
@@ -32,6 +33,7 @@ var emitters = []struct {
 	in   Medium
 	emit func(*report.Report) Section
 }{
+	{Brief, brief},
 	{all, load},
 	{all, verdict},
 	{Page, pairs},

@@ -14,18 +14,20 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// colored is the only report whose colours are compared, since they are the same in all reports.
-const colored = "ladder"
+// only names the one report that is compared in a form: colours are the same in all reports, and
+// only a diagnosis has a brief form.
+var only = map[string]string{".ansi.txt": "ladder", ".brief.txt": "diagnose"}
 
 func TestGolden(t *testing.T) {
 	forms := map[string]func(io.Writer, *report.Report) error{
-		".md":       Markdown,
-		".txt":      func(w io.Writer, r *report.Report) error { return Terminal(w, r, Style{}) },
-		".ansi.txt": func(w io.Writer, r *report.Report) error { return Terminal(w, r, Style{Color: true, Width: 100}) },
+		".md":        Markdown,
+		".txt":       func(w io.Writer, r *report.Report) error { return Terminal(w, r, Style{Explain: true}) },
+		".brief.txt": func(w io.Writer, r *report.Report) error { return Terminal(w, r, Style{}) },
+		".ansi.txt":  func(w io.Writer, r *report.Report) error { return Terminal(w, r, Style{Color: true, Width: 100}) },
 	}
 	for name, r := range reporttest.Reports() {
 		for ending, write := range forms {
-			if ending == ".ansi.txt" && name != colored {
+			if only[ending] != "" && name != only[ending] {
 				continue
 			}
 			t.Run(name+ending, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"dyno/lab/record"
 	"dyno/lab/report"
@@ -19,6 +20,8 @@ import (
 type Style struct {
 	Color bool // use escape codes, and bars of Unicode blocks
 	Width int  // in columns; 0: unknown, so that nothing is left out
+	// Explain shows all of a diagnosis, which otherwise is three lines and some evidence.
+	Explain bool
 }
 
 // Terminal prints the result for the user of the command.
@@ -29,8 +32,14 @@ func Terminal(w io.Writer, r *report.Report, s Style) error {
 		head += t.clean(": failed: " + r.Outcome.Reason)
 	}
 	t.line(head)
+	if !s.Explain && r.Invalid == "" && r.IsDiagnosis() && len(r.Diagnoses) > 0 && r.Diagnoses[0].Valid {
+		walk(t, r, sections.Brief)
+		t.close(r)
+		_, err := io.WriteString(w, t.b.String())
+		return err
+	}
 	if r.Invalid == "" { // otherwise end prints the reason
-		t.line(t.paint(record.OutcomeComplete, t.clean(r.Answer)))
+		t.prose("", "", t.clean(r.Answer), record.OutcomeComplete)
 	}
 	t.line("")
 	walk(t, r, sections.Terminal)
@@ -93,12 +102,49 @@ func labelled(what, text string) string {
 	return what + ": " + text
 }
 
-func (t *terminal) text(of sections.Text) {
-	s := t.paint(of.Class, t.clean(joined(of.Spans)))
-	if of.Label != "" {
-		s = t.paint(label, of.Label+": ") + s
+// prose prints a text with its label, in lines no wider than the terminal. The lines after the
+// first are indented.
+func (t *terminal) prose(what, whatClass, text, class string) {
+	if what != "" {
+		what += ": "
 	}
-	t.line(s)
+	lines := wrapped(what+text, t.style.Width)
+	for i, s := range lines {
+		switch {
+		case i > 0:
+			t.line("  " + t.paint(class, s))
+		case len(s) >= len(what):
+			t.line(t.paint(whatClass, what) + t.paint(class, s[len(what):]))
+		default: // the label itself is wrapped
+			t.line(t.paint(whatClass, s))
+		}
+	}
+}
+
+// wrapped divides a text into lines of at most width columns, between words; the lines after the
+// first leave room for an indent of two. A word that is wider has a line of its own. Width 0 is
+// unlimited.
+func wrapped(text string, width int) (lines []string) {
+	const indent, least = 2, 20
+	if width < least {
+		return []string{text}
+	}
+	line := ""
+	for _, word := range strings.SplitAfter(text, " ") {
+		room := width
+		if len(lines) > 0 {
+			room -= indent
+		}
+		if line != "" && utf8.RuneCountInString(line)+utf8.RuneCountInString(strings.TrimSuffix(word, " ")) > room {
+			lines, line = append(lines, line), ""
+		}
+		line += word
+	}
+	return append(lines, line)
+}
+
+func (t *terminal) text(of sections.Text) {
+	t.prose(of.Label, label, t.clean(joined(of.Spans)), of.Class)
 }
 
 func (t *terminal) endTexts() { t.line("") }
@@ -107,22 +153,28 @@ func (t *terminal) item(l sections.List, i sections.Item) {
 	s := t.clean(joined(i.Spans))
 	switch {
 	case l.Label == sections.Warning:
-		s = t.paint(sections.Warning, l.Label+": ") + s
+		t.prose(l.Label, sections.Warning, s, "")
 	case l.Label != "":
-		s = t.paint(label, l.Label+": ") + s
+		t.prose(l.Label, label, s, "")
 	default:
-		s = t.paint(l.Class, s)
+		t.prose("", "", s, l.Class)
 	}
-	t.line(s)
 	for _, b := range i.Blocks {
 		switch b := b.(type) {
 		case sections.Text:
-			t.line("  " + t.clean(labelled(b.Label, joined(b.Spans))))
+			t.below(labelled(b.Label, joined(b.Spans)))
 		case sections.List:
 			for _, item := range b.Items {
-				t.line("  " + t.clean(joined(item.Spans)))
+				t.below(joined(item.Spans))
 			}
 		}
+	}
+}
+
+// below prints a text that explains the one above it.
+func (t *terminal) below(text string) {
+	for _, s := range wrapped(t.clean(text), t.style.Width-2) {
+		t.line("  " + s)
 	}
 }
 
@@ -161,15 +213,20 @@ func (t *terminal) end(r *report.Report) {
 		}
 	}
 	for _, w := range r.AllWarnings() {
-		t.line(t.paint(sections.Warning, "warning: ") + t.clean(w))
+		t.prose("warning", sections.Warning, t.clean(w), "")
 	}
 	left := r.LeftOut()
 	if more := len(left) - mostLeftOut; more > 0 {
 		left = append(left[:mostLeftOut:mostLeftOut], "more runs, for "+format.Plural(more, "other reason"))
 	}
 	for _, why := range left {
-		t.line(t.paint(sections.Warning, "left out: ") + t.clean(why))
+		t.prose("left out", sections.Warning, t.clean(why), "")
 	}
+	t.close(r)
+}
+
+// close prints where the full report is, and whether the result is valid.
+func (t *terminal) close(r *report.Report) {
 	if r.Out != "" {
 		t.line("report: " + t.clean(r.Out) + "/" + report.PageFile)
 	}
@@ -177,5 +234,5 @@ func (t *terminal) end(r *report.Report) {
 	if word == record.OutcomeFailed { // the first line has printed the reason
 		text = "until then " + r.EvidenceText()
 	}
-	t.line(t.paint(word, word+": ") + t.clean(text))
+	t.prose(word, word, t.clean(text), "")
 }

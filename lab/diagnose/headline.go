@@ -1,0 +1,133 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+
+	"dyno/lab/diagnose/rules"
+	"dyno/lab/diagnose/stacks"
+	"dyno/lab/diagnose/whatif"
+)
+
+// headline is the verdict in one sentence: what bounds the service, where, and its share.
+func (v statement) headline() string {
+	sig := v.Signals
+	switch v.Bottleneck {
+	case rules.CPU:
+		text := "The CPU bounds it" + v.in(": %[1]s of its CPU time is spent in %[2]s")
+		if v.Kind == rules.Threaded {
+			text = "One thread bounds it" + v.in(": %[1]s of its CPU time is spent in %[2]s")
+		}
+		if len(v.Sites) > 0 && v.Sites[0].Cumulative {
+			text += " and what it calls"
+		}
+		return text + "."
+	case rules.GC:
+		return fmt.Sprintf("Allocating and collecting garbage bounds it: %s of its CPU time", percent(sig[rules.Allocating])) +
+			v.in("; %[1]s of the bytes are allocated in %[2]s") + "."
+	case rules.Syscall:
+		return fmt.Sprintf("System calls bound it: %s of its CPU time", percent(max(sig[rules.Kernel], sig[rules.System]))) + v.in("; %[1]s is in those of %[2]s") + "."
+	case rules.Lock:
+		return v.lockHeadline()
+	case rules.Wait:
+		if v.Kind == rules.Accepted || v.NonGo != "" {
+			break
+		}
+		return v.waitHeadline()
+	}
+	first, _, more := strings.Cut(v.Text(), ". ")
+	if more {
+		first += "."
+	}
+	return first
+}
+
+func (v statement) lockHeadline() string {
+	if v.Kind == rules.Spun {
+		return fmt.Sprintf("A lock bounds it: %s of its CPU time is spent acquiring and releasing locks", percent(v.Signals[rules.LockSpin])) + v.in(", most of it in %[2]s") + "."
+	}
+	text := fmt.Sprintf("A lock bounds it: %s of the requests wait for it at any moment", percent(min(1, v.Signals[rules.LockWait])))
+	if h := v.Holder; h != nil {
+		return text + "; it is held by " + h.Name() + strings.Replace(h.Doing(), "; while it is held,", ", where", 1) + "."
+	}
+	return text + v.in("; it is acquired in %[2]s") + "."
+}
+
+func (v statement) waitHeadline() string {
+	sig := v.Signals
+	text := fmt.Sprintf("Waiting %s bounds it: %s of the requests' time", kinds[v.Kind], percent(sig[rules.WaitTop]))
+	if sig[rules.WorkersWait] > sig[rules.WaitTop] {
+		text = fmt.Sprintf("Waiting %s bounds it: %s of the workers' time", kinds[v.Kind], percent(sig[rules.WorkersWait]))
+	}
+	text += v.in(", in %[2]s")
+	if v.Serial != "" && sig[rules.SerialBusy] >= rules.Defaults.Value(rules.ThresholdSerialBusy) {
+		text += fmt.Sprintf("; one goroutine, %s, ends these waits and is busy %s of the time", v.Serial, percent(sig[rules.SerialBusy]))
+	}
+	if n := len(v.Behind); n > 0 {
+		last := v.Behind[n-1]
+		text += fmt.Sprintf("; %s itself waits %s of the time", last.By.Function, percent(last.Share))
+		if last.For != "" {
+			text += " " + kinds[string(last.For)]
+		}
+		text += " at " + last.At.Location()
+	}
+	return text + "."
+}
+
+// next is what to try against a verdict, with the most that it can bring.
+func (d *Diagnosis) next() string {
+	text := d.remedy()
+	if e := d.WhatIf; text != "" && e != nil && e.Model != whatif.None {
+		text += " (at most " + whatif.Times(e.AtMost) + " the throughput)"
+	}
+	return text
+}
+
+// remedies are what to try against each kind of wait.
+var remedies = map[string]string{
+	string(stacks.WaitPool):    "a larger pool, or less time with what is taken from it",
+	string(stacks.WaitNetwork): "look at the process that answers (--also URL), ask it less often, or for several requests at once",
+	string(stacks.WaitDisk):    "one sync for several requests (group commit), or a faster disk",
+	string(stacks.WaitSyscall): "fewer and larger calls",
+	string(stacks.WaitTimer):   "wait for less time, or for an event",
+	rules.Accepted:             "accept on more goroutines, or keep connections open",
+}
+
+func (d *Diagnosis) remedy() string {
+	site := ""
+	if len(d.Sites) > 0 {
+		site = d.Sites[0].String()
+	}
+	switch d.Bottleneck {
+	case rules.CPU:
+		if site != "" {
+			return "make " + site + " cheaper, or call it less often"
+		}
+	case rules.GC:
+		if site != "" {
+			return "allocate less in " + site + ", or raise GOGC"
+		}
+		return "allocate less, or raise GOGC"
+	case rules.Lock:
+		return "do less while the lock is held, or a lock for each part of what it guards"
+	case rules.Syscall:
+		return remedies[string(stacks.WaitSyscall)]
+	case rules.Wait:
+		if text, known := remedies[d.Kind]; known {
+			return text
+		}
+		if d.behind == stacks.WaitDisk {
+			return remedies[string(stacks.WaitDisk)]
+		}
+		return "more goroutines at the other end, or several items at a time"
+	case rules.Generator:
+		return "more machines that generate the load (--agents), or fewer checks of each response"
+	case rules.NotLoaded:
+		return "more load: a higher -c or rate"
+	case rules.Unknown, rules.Environment:
+		if len(d.Unseen) > 0 {
+			return "make visible what was not seen: " + d.Unseen[0]
+		}
+	}
+	return ""
+}
