@@ -15,6 +15,11 @@ func TestFramesOfTheMainModule(t *testing.T) {
 		{"github.com/a/b", "github.com/other/dep.F", false},
 		{"github.com/a/b", "main.main", true},
 		{"github.com/a/b", "net/http.(*conn).serve", false},
+		{"github.com/a/b/server/v3", "github.com/a/b/api/v3/pb.Run", true},
+		{"go.example.io/etcd/server/v3", "go.example.io/etcd/api/v3.Run", true},
+		{"go.example.io/etcd/server/v3", "go.example.io/raft/v3.Run", false},
+		{"golang.org/x/tools", "golang.org/x/net/http2.Run", false},
+		{"example", "example/sub.Run", true},
 		{"gopkg.in/a.v3", "gopkg.in/a%2ev3.Run", true},
 		{"gopkg.in/a.v3", "gopkg.in/a.v3/sub.Run", true},
 		{"", "main.main", false}, // only the path can decide

@@ -29,6 +29,13 @@ func TestGoroutineLeak(t *testing.T) {
 			return Subject{Profiled: r, Other: more}
 		}
 	}
+	leaving := func(s func(*testing.T) Subject, left stacksOf) func(*testing.T) Subject {
+		return func(t *testing.T) Subject {
+			out := s(t)
+			take(t, out.Profiled, record.ProfileGoroLeft, []string{record.ValueGoroutines}, left)
+			return out
+		}
+	}
 	check(t, []expectation{
 		{name: "rises in each run", kind: KindGoroutines, fires: true, subject: func(t *testing.T) Subject { return others(series(100, rising), series(100, rising)) },
 			evidence: map[string]float64{"goroutine_growth": 67}, words: []string{"in 2 of 2 runs"}},
@@ -51,6 +58,9 @@ func TestGoroutineLeak(t *testing.T) {
 		{name: "many requests at the same point", kind: KindGoroutines, subject: snapshots(nil, stacksOf{"syscall.write < net.(*conn).Write < net/http.(*response).finishRequest < net/http.(*conn).serve": {1}},
 			stacksOf{"syscall.write < net.(*conn).Write < net/http.(*response).finishRequest < net/http.(*conn).serve": {75}})},
 		{name: "handlers that never end", kind: KindGoroutines, fires: true, place: "main.handle", subject: snapshots(rising, stacksOf{"runtime.gopark < runtime.chanrecv" + handler: {1}}, stacksOf{"runtime.gopark < runtime.chanrecv" + handler: {75}})},
+		{name: "gone when the load has ended", kind: KindGoroutines, subject: leaving(snapshots(nil, stacksOf{stuck: {10}}, stacksOf{stuck: {275}}), stacksOf{reading: {3}})},
+		{name: "rises in each run, and gone when the load has ended", kind: KindGoroutines, subject: leaving(snapshots(rising, stacksOf{stuck: {10}}, stacksOf{stuck: {75}}), stacksOf{stuck: {4}})},
+		{name: "still there when the load has ended", kind: KindGoroutines, fires: true, place: "main.notify", subject: leaving(snapshots(nil, stacksOf{stuck: {10}}, stacksOf{stuck: {275}}), stacksOf{stuck: {270}})},
 		{name: "a stack fluctuates", kind: KindGoroutines, subject: snapshots(nil, stacksOf{stuck: {200}}, stacksOf{stuck: {225}})},
 		{name: "up and down", kind: KindGoroutines, subject: func(t *testing.T) Subject { return others(series(100, level)) }},
 		{name: "a little more than many", kind: KindGoroutines, subject: func(t *testing.T) Subject {

@@ -1,6 +1,8 @@
 package procfs
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -31,6 +33,33 @@ func TestCalled(t *testing.T) {
 	}
 	if got := called(tcpSockets([]byte(table)), nil); len(got) != 0 {
 		t.Errorf("a process without sockets calls %+v", got)
+	}
+}
+
+// A process that calls itself over loopback, another process, and one through a Unix socket.
+func TestOutgoing(t *testing.T) {
+	root := t.TempDir()
+	net := filepath.Join(root, "proc", "7", "net")
+	if err := os.MkdirAll(net, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const itself, client, near, far = "0100007F:1F90", "0100007F:C001", "0100007F:C002", "08080808:01BB"
+	tcp := tableHead + between(itself, "00000000:0000", "0A", "10") + // it listens,
+		between(client, itself, "01", "11") + between(itself, client, "01", "12") + // calls itself,
+		between(near, far, "01", "13") + // calls another machine,
+		between(itself, "0100007F:C009", "01", "14") // and was called.
+	unix := "Num       RefCount Protocol Flags    Type St Inode Path\n" +
+		"0000000000000000: 00000003 00000000 00000000 0001 03 15\n" +
+		"0000000000000000: 00000002 00000000 00010000 0001 01 16 /run/x\n" + // listens
+		"0000000000000000: 00000003 00000000 00000000 0001 03 99\n" // another process's
+	for name, table := range map[string]string{"tcp": tcp, "unix": unix} {
+		if err := os.WriteFile(filepath.Join(net, name), []byte(table), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	of := map[uint64]bool{10: true, 11: true, 12: true, 13: true, 14: true, 15: true, 16: true}
+	if own, others := Outgoing(root, 7, of); own != 1 || others != 2 {
+		t.Errorf("%d to itself and %d to others, want 1 and 2", own, others)
 	}
 }
 

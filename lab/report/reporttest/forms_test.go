@@ -77,7 +77,7 @@ var renderers = map[string]func(io.Writer, *report.Report) error{
 }
 
 func onTerminal(w io.Writer, r *report.Report) error {
-	return text.Terminal(w, r, text.Style{Color: true, Width: 100})
+	return text.Terminal(w, r, text.Style{Color: true, Width: 300})
 }
 
 // said is what every form of a report says.

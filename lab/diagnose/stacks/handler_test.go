@@ -1,0 +1,81 @@
+package stacks
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"dyno/lab/record"
+)
+
+// The program's own code is a middleware; the handler behind it is a library's, which gathers and
+// writes metrics. The cost is where the library's divides, and not the middleware's.
+func TestPlaceBehindAMiddleware(t *testing.T) {
+	const behind = " < lib.example/metrics.handle < net/http.HandlerFunc.ServeHTTP < main.counted.func1 < net/http.HandlerFunc.ServeHTTP < net/http.(*conn).serve"
+	of := func(value float64, stack string) record.Stack {
+		s := record.Stack{Frames: stackOf(stack), Value: value}
+		for i, f := range s.Frames {
+			if f.File == "" {
+				s.Frames[i].File = "/pkg/mod/lib@v1/lib.go"
+			}
+		}
+		return s
+	}
+	all := []record.Stack{
+		of(30, "runtime.mapassign < lib.example/metrics.process < lib.example/metrics.Gather < lib.example/metrics.once.Gather"+behind),
+		of(25, "sort.Sort < lib.example/metrics.normalise < lib.example/metrics.Gather < lib.example/metrics.once.Gather"+behind),
+		of(26, "strconv.AppendFloat < lib.example/text.Write"+behind),
+		of(4, "io.WriteString"+behind),
+		of(1, "sync/atomic.AddInt64 < main.counted.func1 < net/http.HandlerFunc.ServeHTTP < net/http.(*conn).serve"),
+		of(14, "runtime.gcBgMarkWorker"),
+	}
+	var got []string
+	for _, s := range SitesOf(all, 100) {
+		got = append(got, fmt.Sprintf("%s %.0f%% %t", s.Function, 100*s.Share, s.Cumulative))
+	}
+	want := []string{"lib.example/metrics.Gather 55% true", "lib.example/text.Write 26% true", "lib.example/metrics.handle 4% true", "main.counted.func1 1% false"}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	// A handler of the program's own behind the middleware is the place.
+	own := of(1, "encoding/json.Marshal < main.list < net/http.HandlerFunc.ServeHTTP < main.counted.func1 < net/http.HandlerFunc.ServeHTTP < net/http.(*conn).serve")
+	if f, ok := UserFrame(own.Frames); !ok || f.Function != "main.list" {
+		t.Errorf("%+v", f)
+	}
+	// So is the program's own code that calls a library.
+	call := of(1, "lib.example/pdf.Render < main.list < net/http.HandlerFunc.ServeHTTP < net/http.(*conn).serve")
+	if f, ok := UserFrame(call.Frames); !ok || f.Function != "main.list" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// The entry of go w.flush() is flush, and not the function with that statement.
+func TestEntryOfAGoStatement(t *testing.T) {
+	f, ok := Entry(frames("os.(*File).Sync < main.(*wal).flush < main.(*wal).store.gowrap1"))
+	if !ok || f.Function != "main.(*wal).flush" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A goroutine syncs a file under the lock that requests' goroutines need, in a program without an
+// execution trace.
+func TestGoroutineThatSyncsWithoutATrace(t *testing.T) {
+	const (
+		waiting = "runtime.gopark < runtime.selectgo < main.write < net/http.HandlerFunc.ServeHTTP < net/http.(*conn).serve"
+		child   = "runtime.gopark < sync.(*Mutex).Lock < main.(*wal).store < main.write.func1"
+		syncing = "syscall.Fsync < os.(*File).Sync < main.(*wal).flush"
+	)
+	p := &record.Profile{Samples: 10, Stacks: []record.Stack{{Frames: frames(waiting), Value: 300}, {Frames: frames(child), Value: 290}, {Frames: frames(syncing), Value: 7}}}
+	trace := traceOf(p)
+	for _, w := range trace.Waits {
+		if KindOf(w) != WaitSelect {
+			continue
+		}
+		chain := Chain(w, trace)
+		if len(chain) != 1 || chain[0].By.Function != "main.(*wal).flush" || What(chain[0].Wait) != WaitDisk || math.Abs(chain[0].Wait.Seconds-0.7) > 1e-9 {
+			t.Errorf("%+v", chain)
+		}
+		return
+	}
+	t.Errorf("no request waits: %+v", trace.Waits)
+}
