@@ -86,7 +86,7 @@ func (d *Diagnosis) next() string {
 // remedies are what to try against each kind of wait.
 var remedies = map[string]string{
 	string(stacks.WaitPool):    "a larger pool, or less time with what is taken from it",
-	string(stacks.WaitNetwork): "look at the process that answers (--also URL), ask it less often, or for several requests at once",
+	string(stacks.WaitNetwork): "look at the process that answers (--also URL), ask it less often, or for several requests together",
 	string(stacks.WaitDisk):    "one sync for several requests (group commit), or a faster disk",
 	string(stacks.WaitSyscall): "fewer and larger calls",
 	string(stacks.WaitTimer):   "wait for less time, or for an event",

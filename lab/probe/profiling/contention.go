@@ -77,7 +77,7 @@ func (i *inspector) overTime(ctx context.Context) {
 }
 
 // contend takes one of the two profiles. With seconds, net/http/pprof answers with the contention
-// of that time. A page that ignores seconds answers at once, with the contention since its process
+// of that time. A page that ignores seconds answers immediately, with the contention since its process
 // began; then a second answer at the end of the time gives the difference. The same goes for a
 // server whose time limit does not permit the length.
 func (i *inspector) contend(ctx context.Context, c *contention) {

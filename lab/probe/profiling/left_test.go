@@ -11,12 +11,12 @@ import (
 )
 
 // Contention is recorded by pages that answer after the given time, by pages that ignore it and
-// answer at once, and by pages that record for long unless they are told for how long: those are
+// answer immediately, and by pages that record for long without a time: those are
 // never asked without a time.
 func TestContentionOfOtherPages(t *testing.T) {
 	for name, page := range map[string]func(r *http.Request) (hangs bool){
 		"after the time": func(*http.Request) bool { return false },
-		"at once":        func(r *http.Request) bool { r.URL.RawQuery = ""; return false },
+		"immediately":    func(r *http.Request) bool { r.URL.RawQuery = ""; return false },
 		"slow":           func(r *http.Request) bool { return r.FormValue("seconds") == "" },
 	} {
 		var mu sync.Mutex
