@@ -14,7 +14,6 @@ import (
 	"sort"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 // phrases must not occur in comments, string literals, documentation and scenarios: they hide the
@@ -32,37 +31,12 @@ var phrases = []struct{ pattern, instead string }{
 	{`by itself`, "on its own, alone or spontaneously"},
 }
 
-// maxComment is the maximum length of a comment line, in characters. The indentation counts, code
-// before the comment does not.
-const maxComment = 100
-
-// unconverted lists the folders that have not been reworded yet: each alone, or with /... also
-// those in it. The list only shrinks: a folder without findings must be removed from it.
-var unconverted = []string{}
-
-// Comments, texts and documentation are in plain English, and lines of comments are short.
+// Comments, texts and documentation are in plain English.
 func TestPlainEnglish(t *testing.T) {
 	words := newWording()
-	findings := map[string][]string{}
 	for _, file := range textFiles(t) {
-		dir := filepath.ToSlash(filepath.Dir(file))
-		findings[dir] = append(findings[dir], words.check(t, file)...)
-	}
-	for _, row := range unconverted {
-		found := 0
-		for dir := range findings {
-			if above, all := strings.CutSuffix(row, "/..."); dir == above || all && strings.HasPrefix(dir, above+"/") {
-				found += len(findings[dir])
-				delete(findings, dir)
-			}
-		}
-		if found == 0 {
-			t.Errorf("%s has no findings any more: remove it from unconverted in words_test.go", row)
-		}
-	}
-	for _, found := range findings {
-		for _, f := range found {
-			t.Error(f)
+		for _, found := range words.check(t, file) {
+			t.Error(found)
 		}
 	}
 }
@@ -132,15 +106,7 @@ func (w wording) check(t *testing.T, file string) (found []string) {
 		return w.checkGo(t, file, source)
 	}
 	text := string(source)
-	found = w.find(file, text, func(offset int) int { return 1 + strings.Count(text[:offset], "\n") })
-	if filepath.Ext(file) == ".yaml" {
-		for i, line := range strings.Split(text, "\n") {
-			if strings.HasPrefix(strings.TrimSpace(line), "#") && tooLong(line) {
-				found = append(found, fmt.Sprintf("%s:%d: the comment line is longer than %d characters", file, i+1, maxComment))
-			}
-		}
-	}
-	return found
+	return w.find(file, text, func(offset int) int { return 1 + strings.Count(text[:offset], "\n") })
 }
 
 func (w wording) checkGo(t *testing.T, file string, source []byte) (found []string) {
@@ -167,29 +133,12 @@ func (w wording) checkGo(t *testing.T, file string, source []byte) (found []stri
 		for _, c := range group.List {
 			starts = append(starts, text.Len())
 			text.WriteString(strings.TrimPrefix(c.Text, "//") + "\n")
-			at := files.Position(c.Pos())
-			line := c.Text
-			if before := source[at.Offset-at.Column+1 : at.Offset]; len(bytes.TrimSpace(before)) == 0 {
-				line = string(before) + line
-			}
-			if tooLong(line) {
-				found = append(found, fmt.Sprintf("%s:%d: the comment line is longer than %d characters", file, at.Line, maxComment))
-			}
 		}
 		found = append(found, w.find(file, text.String(), func(offset int) int {
 			return files.Position(group.List[sort.SearchInts(starts, offset+1)-1].Pos()).Line
 		})...)
 	}
 	return found
-}
-
-// tooLong reports whether a comment line is too long. A URL or a long identifier may exceed the
-// limit, since it cannot be wrapped.
-func tooLong(line string) bool {
-	if utf8.RuneCountInString(line) <= maxComment {
-		return false
-	}
-	return !slices.ContainsFunc(strings.Fields(line), func(word string) bool { return strings.Contains(word, "://") || len(word) > 40 })
 }
 
 // The phrases are found at line breaks and the start of a sentence, and not inside of identifiers.
@@ -206,9 +155,5 @@ func TestPlainEnglishFinds(t *testing.T) {
 		if found := words.find("file", text, func(int) int { return 1 }); len(found) != want {
 			t.Errorf("%q: %d findings, want %d: %v", text, len(found), want, found)
 		}
-	}
-	long := "// " + strings.Repeat("word ", 20)
-	if !tooLong(long) || tooLong(long+"https://example.com/page") || tooLong("// short") {
-		t.Error("lines are measured wrongly")
 	}
 }
