@@ -50,6 +50,8 @@ type Result struct {
 	Trials           int         `json:"votes,omitempty"`           // slices with a verdict
 	PeakWorkPerS     float64     `json:"peak_work_per_s,omitempty"` // of work slices
 	PeakWorkInterval *[2]float64 `json:"peak_work_interval,omitempty"`
+	// Grows says which part of the latency grows first, where the capacity is far below the peak
+	Grows string `json:"grows,omitempty"`
 }
 
 // Summarise reads a variant's capacity from an experiment: from its slices or, without slices, from
@@ -64,6 +66,9 @@ func Summarise(exp *record.Experiment, variant string) Result {
 	}
 	if len(exp.Slices) > 0 {
 		res.ofSlices(exp.Slices, runs)
+		if exp.Kind == record.KindCapacity || exp.Kind == record.KindDiagnose {
+			res.raisePeak()
+		}
 	}
 	slices.SortStableFunc(res.Steps, func(a, b RatePoint) int {
 		return cmp.Or(cmp.Compare(a.Concurrency, b.Concurrency), cmp.Compare(a.OfferedPerS, b.OfferedPerS))

@@ -83,6 +83,19 @@ func (res *Result) ofSlices(all []record.Slice, runs []*record.Run) {
 		res.CapacityPerS, res.Interval = e.Rate95, e.Rate95Interval
 		res.Rate50PerS, res.Rate50Interval = e.Rate50, e.Rate50Interval
 		res.confirm(runs)
+		res.Grows = res.grows(all, mine)
+	}
+}
+
+// raisePeak makes the peak at least the capacity: what met the SLO was carried. A closed loop of
+// few connections may carry less than the open model.
+func (res *Result) raisePeak() {
+	if res.PeakWorkPerS <= 0 || res.PeakWorkPerS >= res.CapacityPerS {
+		return
+	}
+	res.PeakWorkPerS = res.CapacityPerS
+	if in := res.PeakWorkInterval; in != nil {
+		res.PeakWorkInterval = &[2]float64{in[0], max(in[1], res.CapacityPerS)}
 	}
 }
 

@@ -72,6 +72,7 @@ func Analyse(e *record.Experiment) Results {
 	for i := range a.Diagnoses {
 		if c := a.Capacities[a.Diagnoses[i].Variant]; e.SLO.Bounded() && c.Valid { // without an SLO there is no capacity
 			a.Diagnoses[i].CapacityPerS = c.CapacityPerS
+			a.Diagnoses[i].PeakPerS = max(a.Diagnoses[i].PeakPerS, c.CapacityPerS)
 		}
 	}
 	return a

@@ -208,6 +208,9 @@ func (r *Report) capacityAnswer() string {
 	if s.Work.Known() {
 		work = " Its peak work rate is " + format.Rate(s.Work) + format.Space(format.Between(s.WorkInterval)) + "."
 	}
+	if r.Capacity != nil && r.Capacity.Grows != "" {
+		work += " " + strings.ToUpper(r.Capacity.Grows[:1]) + r.Capacity.Grows[1:] + "."
+	}
 	switch c := r.Capacity; {
 	case c != nil && c.AtLeast:
 		return fmt.Sprintf("%s carries at least %s%s: %s.%s", r.subject(), r.carried(format.Value(c.CapacityPerS)), format.At(format.Latency(r.SLO)), c.Reason, work)

@@ -31,8 +31,10 @@ const (
 	// decidedEvery is how often, in rounds, arms whose comparisons are decided still take part;
 	// the other arms get the time.
 	decidedEvery = 3
-	// trialShare is the share of the time that is spent on SLO slices.
-	trialShare = 1.0 / 3
+	// trialShare is the share of the time that is spent on SLO slices where variants are compared,
+	// by work as well; searchShare is that where only a capacity is searched.
+	trialShare  = 1.0 / 3
+	searchShare = 0.75
 	// enoughTrials is the number of SLO slices, and enoughWork that of work slices, which each
 	// variant needs before an experiment with decided comparisons may end early. enoughWork is 4
 	// batches of 5.
@@ -117,13 +119,17 @@ func took(all []record.Slice, i int) time.Duration {
 // all of it once the comparisons of work are decided.
 func (s *schedule) kind() string {
 	work, trials := s.spent[record.SliceWork], s.spent[record.SliceSLO]
+	share := trialShare
+	if len(s.plan.Comparisons) == 0 {
+		share = searchShare
+	}
 	worked := s.plan.Samples == 0 && len(s.plan.Comparisons) > 0 && len(s.undecidedWork) == 0 && !slices.ContainsFunc(s.plan.Arms, s.lacksWork)
 	switch {
 	case s.plan.Rate > 0, s.capped():
 		return record.SliceSLO
 	case !s.scenario.Bounded():
 		return record.SliceWork
-	case worked, float64(trials) < trialShare*float64(work+trials):
+	case worked, float64(trials) < share*float64(work+trials):
 		return record.SliceSLO
 	}
 	return record.SliceWork

@@ -27,6 +27,9 @@ func brief(r *report.Report) Section {
 		Text{Label: "carries", Spans: plain(r.CarriesText(d))},
 		Text{Label: "bound", Spans: append(plain(d.Headline), Span{S: certaintyText(d), Class: Dim})},
 	)
+	if c := r.Capacity; c != nil && c.Grows != "" {
+		answer = append(answer, Text{Label: "latency", Spans: plain(c.Grows)})
+	}
 	if d.Next != "" {
 		answer = append(answer, Text{Label: "try next", Spans: plain(d.Next)})
 	}
