@@ -43,7 +43,7 @@ func (f Facts) text(r Removal, e Estimate) string {
 		return said + "; " + f.Name + " still bounds it."
 	}
 	const noticeable = 0.1 // of the machine
-	if e.Then == "the CPU" && f.CPU.Taken >= noticeable {
+	if e.Then == "the CPU" && !f.ends(r) && f.CPU.Taken >= noticeable {
 		return said + fmt.Sprintf("; then the CPU bounds it, of which other processes took %.0f%%.", 100*f.CPU.Taken)
 	}
 	return said + "; then " + e.Then + " bounds it."

@@ -61,7 +61,7 @@ func evidenceLines(d *diagnose.Diagnosis) (out []Item) {
 		}
 	}
 	for _, i := range d.Interventions {
-		add("experiment", i.Changed+": "+i.Saw+", as predicted: "+format.Held(i))
+		add("experiment", i.Changed+": "+i.Saw+"; the prediction "+format.Held(i))
 	}
 	for i, f := range d.Findings {
 		if i < findings {
