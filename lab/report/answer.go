@@ -24,6 +24,21 @@ func (r *Report) Status() (word, text string) {
 	}
 }
 
+// FailuresText says how many requests of a single load failed, if that is more than the SLO permits,
+// or what a diagnosed service refused; empty: neither.
+func (r *Report) FailuresText() string {
+	if r.IsDiagnosis() && len(r.Diagnoses) > 0 {
+		return r.Diagnoses[0].Sheds
+	}
+	if r.Load == nil {
+		return ""
+	}
+	if share := r.Load.Run.Totals.ErrorShare(); share > r.SLO.Errors {
+		return format.Percent(format.Value(share)) + " of the requests failed"
+	}
+	return ""
+}
+
 // EvidenceText describes how much was measured, and how much of it is decided.
 func (r *Report) EvidenceText() string {
 	t := r.Turns

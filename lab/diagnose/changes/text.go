@@ -19,10 +19,21 @@ func (c *Changes) Lines() (out []string) {
 			continue
 		}
 		for _, f := range r.Functions {
-			out = append(out, r.Name+" per request: "+f.String()+" "+r.Unit)
+			out = append(out, r.Name+" per request: "+f.String()+" "+r.Unit+r.share(f))
 		}
 	}
 	return out
+}
+
+// share states a function's part of the change of the whole cost; empty: the whole did not change,
+// or the other way.
+func (r *Resource) share(f Function) string {
+	whole := r.After - r.Before
+	decided := r.Ratio[0] > 1 || r.Ratio[1] > 0 && r.Ratio[1] < 1
+	if !decided || whole == 0 || (f.After-f.Before)/whole <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%.0f%% of the change)", 100*(f.After-f.Before)/whole)
 }
 
 // String states the change of a function, without its unit.

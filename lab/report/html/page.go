@@ -139,11 +139,15 @@ type pageView struct {
 // Sections returns what the page shows below its head.
 func (v pageView) Sections() []sections.Section { return sections.Of(v.Report, sections.Page) }
 
-// Banner returns the outcome, with its class, and the certainty of the result.
+// Banner returns the outcome, with its class, and the certainty of the result. What failed comes
+// before it.
 func (v pageView) Banner() (b struct{ Class, Word, Text string }) {
 	word, text := v.Status()
 	b.Class = map[string]string{record.OutcomeComplete: "good", record.OutcomeInvalid: "bad"}[word]
 	b.Class, b.Word, b.Text = cmp.Or(b.Class, "part"), strings.ToUpper(word[:1])+word[1:], text
+	if failures := v.FailuresText(); failures != "" && word == record.OutcomeComplete {
+		b.Class, b.Word, b.Text = "bad", "Failures", failures+"; "+text
+	}
 	return b
 }
 

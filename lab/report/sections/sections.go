@@ -1,6 +1,5 @@
 // Package sections divides a report into sections, which consist of a few kinds of block. The
-// order of the sections is the same for the terminal, Markdown and the page, with one exception:
-// the changed functions follow the steps on the page, and the causes in text.
+// order of the sections is the same for the terminal, Markdown and the page.
 //
 // Each section is made by an emitter, a function that returns an empty section if the report has
 // no evidence for it; the table emitters lists them. A block says what to show; packages text and
@@ -36,15 +35,14 @@ var emitters = []struct {
 	{Brief, brief},
 	{all, load},
 	{all, verdict},
+	{all, changed},
 	{Page, pairs},
 	{all, steps},
-	{Page, changed},
 	{all, scaling},
 	{all, sessions},
 	{all, rates},
 	{all, sweep},
 	{all, causes},
-	{printed, changed},
 	{Page, flames},
 	{Page, curves},
 	{Page, series},
