@@ -44,14 +44,15 @@ func partOf(all []record.Slice, mine func(*record.Slice) bool, from, to float64)
 // near the peak, or there are too few slices.
 func (res *Result) grows(all []record.Slice, mine func(*record.Slice) bool) string {
 	const (
-		low, lower, near, above = 0.75, 0.0, 0.85, 1.3 // of the capacity
-		most                    = 0.5                  // of the growth of the mean latency
-		least                   = 2                    // slices
+		low        = 0.75       // the slices well below the capacity: up to this share of it
+		near, over = 0.85, 1.05 // the slices at the capacity: between these shares of it
+		most       = 0.5        // of the growth of the mean latency
+		least      = 2          // slices
 	)
 	if !res.Valid || res.PeakWorkPerS <= 0 || res.CapacityPerS >= farBelow*res.PeakWorkPerS {
 		return ""
 	}
-	a, b := partOf(all, mine, lower, low*res.CapacityPerS), partOf(all, mine, near*res.CapacityPerS, above*res.CapacityPerS)
+	a, b := partOf(all, mine, 0, low*res.CapacityPerS), partOf(all, mine, near*res.CapacityPerS, over*res.CapacityPerS)
 	grew := b.mean - a.mean
 	if a.slices < least || b.slices < least || grew <= 0 {
 		return ""
@@ -59,10 +60,10 @@ func (res *Result) grows(all []record.Slice, mine func(*record.Slice) bool) stri
 	text := fmt.Sprintf("the SLO ends at %.0f%% of the peak work rate: from %s to %s the mean latency grows from %.2g to %.2g ms", 100*res.CapacityPerS/res.PeakWorkPerS, PerS(a.rate), PerS(b.rate), a.mean, b.mean)
 	waits := b.delay - a.delay
 	switch {
-	case 2*b.limited > b.slices:
-		return text + ", and the load generator was the limit in most slices"
+	case 4*b.limited > b.slices:
+		return text + ", and the load generator was the limit in some of the slices"
 	case waits >= most*grew:
-		return text + fmt.Sprintf(", most of it queueing for a CPU (%.2g ms of a request's time, after %.2g)", b.delay, a.delay)
+		return text + fmt.Sprintf(", most of it its threads' queueing for a CPU (%.2g ms of a request's time, after %.2g)", b.delay, a.delay)
 	}
-	return text + fmt.Sprintf(", and queueing for a CPU is little of it (%.2g ms, after %.2g, with %.2g cores in use): requests wait within the service, for a lock, a pause or a batch", b.delay, a.delay, b.cpus)
+	return text + fmt.Sprintf(", and its threads' queueing for a CPU is little of it (%.2g ms of a request's time, after %.2g, with %.2g cores in use)", b.delay, a.delay, b.cpus)
 }

@@ -23,8 +23,8 @@ func TestWhatGrowsFirst(t *testing.T) {
 		limit string
 		want  string
 	}{
-		{"queueing for a CPU", 2, 3000, "", "most of it queueing for a CPU (2 ms of a request's time, after 0.1)"},
-		{"waiting within", 0.2, 3000, "", "requests wait within the service"},
+		{"queueing for a CPU", 2, 3000, "", "most of it its threads' queueing for a CPU (2 ms of a request's time, after 0.1)"},
+		{"waiting within", 0.2, 3000, "", "queueing for a CPU is little of it"},
 		{"the generator", 0.2, 3000, "its thread was busy", "the load generator was the limit"},
 		{"near the peak", 2, 1100, "", ""},
 	} {

@@ -82,7 +82,6 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 	if n := len(v.Behind); n > 0 {
 		d.behind = v.Behind[n-1].For
 	}
-	d.follow(s, t)
 	made, tested := outcome(t, s)
 	if tested {
 		d.Interventions = append(d.Interventions, made)
@@ -92,6 +91,7 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 	}
 	d.estimate(s, e)
 	d.confirm(s, t)
+	d.follow(s, t)
 	d.judgeValidity(s)
 	d.Next = d.next()
 	return d
@@ -99,7 +99,7 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 
 // verdict collects what the text of a diagnosis mentions.
 func (e *evidence) verdict(s Subject, d Diagnosis) statement {
-	v := statement{Bottleneck: d.Bottleneck, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Sites: d.Sites, Holder: e.holder, Spends: e.spends(), Behind: e.behind(), NonGo: e.nonGo, One: e.one, Peak: d.PeakPerS}
+	v := statement{Bottleneck: d.Bottleneck, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Sites: d.Sites, Holder: e.holder, Spends: e.spends(), Behind: e.behind(), NonGo: e.nonGo, One: e.one, Peak: d.PeakPerS, Sheds: d.Sheds != ""}
 	if run := s.last(); run != nil {
 		v.CallsTo, v.Refusals = run.System.CallsTo, refusals(run)
 	}

@@ -71,13 +71,7 @@ func (d *Diagnosis) removal(run *record.Run, e evidence) whatif.Removal {
 		}
 		return r
 	case d.Bottleneck == rules.Wait:
-		r := whatif.Removal{Waits: []string{d.Kind}}
-		if d.Kind == string(stacks.WaitNetwork) {
-			for _, p := range run.System.Peers {
-				r.Others += p.CPU
-			}
-		}
-		return r
+		return whatif.Removal{Waits: []string{d.Kind}}
 	case d.Bottleneck == rules.GC:
 		return whatif.Removal{CPU: d.Signals[rules.Allocating], CPUOf: "spent allocating and collecting"}
 	case d.Bottleneck == rules.Syscall:

@@ -66,8 +66,8 @@ func (v statement) waitHeadline() string {
 	if n := len(v.Behind); n > 0 {
 		last := v.Behind[n-1]
 		text += fmt.Sprintf("; %s itself waits %s of the time", last.By.Function, percent(last.Share))
-		if last.For != "" {
-			text += " " + kinds[string(last.For)]
+		if what := kinds[string(last.For)]; what != "" {
+			text += " " + what
 		}
 		text += " at " + last.At.Location()
 	}
@@ -125,6 +125,9 @@ func (d *Diagnosis) remedy() string {
 	case rules.NotLoaded:
 		return "more load: a higher -c or rate"
 	case rules.Unknown, rules.Environment:
+		if d.Kind == rules.Refused {
+			return "see why requests fail: the service's log, or dyno load with one client"
+		}
 		if len(d.Unseen) > 0 {
 			return "make visible what was not seen: " + d.Unseen[0]
 		}

@@ -16,7 +16,7 @@ import (
 type evidence struct {
 	signals    rules.Signals
 	cores      float64         // available to the target
-	processors float64         // GOMAXPROCS or, if that is unknown, the machine's cores
+	processors float64         // GOMAXPROCS or, if that is unknown, the machine's cores; at most the cgroup's quota
 	cpu        *record.Profile // nil: none
 	unprofiled error           // why cpu is nil
 	trace      *record.Trace   // nil: none
@@ -45,6 +45,9 @@ func (s Subject) read() evidence {
 	procs := facts.Procs(main, s.Profiled)
 	e.cores = facts.Available(main, procs)
 	e.processors = float64(max(1, cmp.Or(procs, main.Machine.Cores)))
+	if quota := main.Target.Quota; quota > 0 {
+		e.processors = min(e.processors, quota)
+	}
 	e.load(s, main)
 	e.machine(main)
 	if main.Target.NotGo && !main.Target.Pprof {
@@ -188,7 +191,7 @@ func (e *evidence) profile(r *record.Run) {
 
 // traced reads from the execution trace how the requests spent their time.
 func (e *evidence) traced(r *record.Run) {
-	t, err := stacks.Trace(r)
+	t, works, err := stacks.TraceOrMoments(r)
 	if err != nil && !r.Target.Pprof {
 		return // described for the whole target
 	}
@@ -199,8 +202,8 @@ func (e *evidence) traced(r *record.Run) {
 	e.trace = t
 	if whole := float64(t.Procs) * t.Seconds; whole > 0 {
 		e.signals[rules.Running] = t.Running / whole
-	} else if works := stacks.Working(t) / e.processors; works >= rules.Defaults.Value(rules.ThresholdRunning) {
-		e.signals[rules.Running] = math.Min(1, works) // the requests wait for goroutines that compute
+	} else if share := works / e.processors; share >= rules.Defaults.Value(rules.ThresholdRunning) {
+		e.signals[rules.Running] = math.Min(1, share) // the requests wait for goroutines that compute
 	}
 	sums := map[stacks.WaitKind]float64{}
 	all, top, onClient := 0.0, 0.0, 0.0

@@ -43,11 +43,33 @@ func refusals(r *record.Run) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// sheds describes the first run of a sweep in which many requests failed; empty: there is none.
+// refused reports how many requests of a run were refused, and not answered with an error of
+// their own: by status, or by a connection that was refused, reset or closed, or by a timeout.
+func refused(r *record.Run) (n int64) {
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
+		n += r.Totals.Status[strconv.Itoa(status)]
+	}
+	for kind, failed := range r.Totals.Errors {
+		if kind != "status" && kind != "check" {
+			n += failed
+		}
+	}
+	return n
+}
+
+// sheds describes the first run of a sweep in which many requests were refused, more of them than
+// with a single client; empty: there is none.
 func (s Subject) sheds() string {
-	for _, r := range s.Saturated {
-		if share := facts.Failing(r); share >= rules.Defaults.Value(rules.ThresholdRefusing) {
-			return fmt.Sprintf("with %s requests in flight, %s of the responses failed%s", grouped(facts.InFlight(r)), percent(share), refusals(r))
+	share := func(r *record.Run) float64 {
+		if r.Totals.Ended == 0 {
+			return 0
+		}
+		return min(1, float64(refused(r))/float64(r.Totals.Ended))
+	}
+	least := rules.Defaults.Value(rules.ThresholdRefusing)
+	for i, r := range s.Saturated {
+		if i > 0 && share(r) >= least && share(r) >= 2*share(s.Saturated[0]) {
+			return fmt.Sprintf("with %s requests in flight, %s of them were refused%s", grouped(facts.InFlight(r)), percent(share(r)), refusals(r))
 		}
 	}
 	return ""

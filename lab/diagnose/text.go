@@ -26,6 +26,7 @@ type statement struct {
 	NonGo      string         // description of a process that Go did not build; empty: Go built it
 	One        string         // the thread that alone runs its code; empty: several do
 	Refusals   string         // the commonest failures with their counts, in brackets; empty: none
+	Sheds      bool           // it refuses what it does not carry, as more clients show
 	Peak       float64        // highest throughput without failures, per second
 	CallsTo    string         // address of the process whose answers it waits for; empty: not seen
 }
@@ -67,8 +68,11 @@ func (v statement) Text() string {
 		return v.waitText(at, used)
 	}
 	if v.Kind == rules.Refused {
-		return fmt.Sprintf("It sheds load: %s of the responses %s failed%s. What it served well, %s/s at most, is its capacity for this load.",
-			percent(sig[rules.Failing]), at, v.Refusals, grouped(v.Peak))
+		text := fmt.Sprintf("The service returns errors instead of more throughput: %s of the requests %s failed%s", percent(sig[rules.Failing]), at, v.Refusals)
+		if v.Sheds {
+			return text + fmt.Sprintf(". It refuses what it does not carry: the %s/s that it served well are its capacity.", grouped(v.Peak))
+		}
+		return text + ", so its capacity was not reached."
 	}
 	return v.unknownText(at, used)
 }
@@ -196,6 +200,9 @@ var kinds = map[string]string{
 	string(stacks.WaitCond):    "on a condition variable",
 	string(stacks.WaitGroup):   "for goroutines that they started",
 	string(stacks.WaitTimer):   "for time to pass",
+	string(stacks.WaitLock):    "for a lock",
+	string(stacks.WaitGC):      "for the garbage collector",
+	string(stacks.WaitUnknown): "for an unknown reason",
 }
 
 func (v statement) waitText(at, used string) string {

@@ -29,9 +29,9 @@ var diagnoseLengths = map[Depth]struct{ saturate, warmup time.Duration }{
 
 // profileLength is the longest measured time of a run under profiles. The run takes two heap
 // profiles with a GC cycle each, 2 s of CPU profile and 0.5 s of execution trace, one after the
-// other, and then ends early. A target on a busy machine answers slowly, so there is time to
-// spare.
-const profileLength = 20 * time.Second
+// other, and then ends early. A target on a busy machine answers slowly, so there is time for the
+// limits of several pages.
+const profileLength = 30 * time.Second
 
 // justAbove is the rate, as a share of the capacity, at which a target is diagnosed if its work
 // continues after its answers: high enough that it is never idle, low enough not to overload it.

@@ -18,6 +18,7 @@ func TestFramesOfTheMainModule(t *testing.T) {
 		{"github.com/a/b/server/v3", "github.com/a/b/api/v3/pb.Run", true},
 		{"go.example.io/etcd/server/v3", "go.example.io/etcd/api/v3.Run", true},
 		{"go.example.io/etcd/server/v3", "go.example.io/raft/v3.Run", false},
+		{"gitlab.example.com/platform/service", "gitlab.example.com/platform/library.Run", false},
 		{"golang.org/x/tools", "golang.org/x/net/http2.Run", false},
 		{"example", "example/sub.Run", true},
 		{"gopkg.in/a.v3", "gopkg.in/a%2ev3.Run", true},

@@ -141,17 +141,20 @@ func (r *Run) own(frames []Frame) {
 	}
 }
 
-// repository returns the path of the repository that has a module: of three elements on the hosts
-// of many owners, and otherwise of two, as go.etcd.io/etcd of go.etcd.io/etcd/server/v3. A path
-// whose first element is no host is a module of its own.
+// repository returns the path of the repository that has a module: of three elements on hosts of
+// many owners, and otherwise of two, as go.etcd.io/etcd of go.etcd.io/etcd/server/v3. A path whose
+// first element is no host is a module of its own.
 func repository(module string) string {
 	parts := strings.Split(module, "/")
-	if !strings.Contains(parts[0], ".") {
+	host := parts[0]
+	if !strings.Contains(host, ".") {
 		return module
 	}
 	elements := 2
-	if slices.Contains([]string{"github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "golang.org"}, parts[0]) {
-		elements = 3
+	for _, forge := range []string{"git", "bitbucket", "code", "golang.org"} {
+		if strings.HasPrefix(host, forge) {
+			elements = 3
+		}
 	}
 	return strings.Join(parts[:min(elements, len(parts))], "/")
 }

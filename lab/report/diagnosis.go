@@ -60,7 +60,7 @@ func (r *Report) CarriesText(d *diagnose.Diagnosis) string {
 		if text != "" {
 			text += "; "
 		}
-		text += "at most " + format.Rate(format.Value(d.PeakPerS)) + " with clients that send as soon as they are answered"
+		text += format.Rate(format.Value(d.PeakPerS)) + " at its peak"
 	}
 	return cmp.Or(text, "nothing: no request was answered")
 }

@@ -101,6 +101,7 @@ func (l *figures) left() *record.Profile {
 
 // remain reports whether a growth was still there when the load had ended, or that was not seen.
 func (l *figures) remain(growth float64) bool {
-	p := l.left()
-	return p == nil || stacks.Count(p) >= leftOver*growth
+	left := l.left()
+	before, _, ok := l.pair(record.ProfileGoroStart, record.ProfileGoroutine, record.ValueGoroutines)
+	return left == nil || !ok || stacks.Count(left) >= stacks.Count(before)+leftOver*growth
 }

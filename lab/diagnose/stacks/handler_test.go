@@ -49,6 +49,30 @@ func TestPlaceBehindAMiddleware(t *testing.T) {
 	}
 }
 
+// Several routes behind a middleware end in the same function: it is named once, with all its cost.
+func TestPlaceBehindSeveralRoutes(t *testing.T) {
+	var all []record.Stack
+	for _, route := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		for callee, value := range map[string]float64{"Forward": 6, "Parse": 5} {
+			s := record.Stack{Value: value, Frames: stackOf("runtime.mallocgc < lib.example/gw." + callee + " < lib.example/gw.route" + route +
+				" < net/http.HandlerFunc.ServeHTTP < net/http.(*ServeMux).ServeHTTP < main.counted.func1 < net/http.HandlerFunc.ServeHTTP < net/http.(*conn).serve")}
+			for i, f := range s.Frames {
+				if f.File == "" {
+					s.Frames[i].File = "/pkg/mod/lib@v1/lib.go"
+				}
+			}
+			all = append(all, s)
+		}
+	}
+	var got []string
+	for _, s := range SitesOf(all, 100) {
+		got = append(got, fmt.Sprintf("%s %.0f%%", s.Function, 100*s.Share))
+	}
+	if want := []string{"lib.example/gw.Forward 48%", "lib.example/gw.Parse 40%"}; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // The entry of go w.flush() is flush, and not the function with that statement.
 func TestEntryOfAGoStatement(t *testing.T) {
 	f, ok := Entry(frames("os.(*File).Sync < main.(*wal).flush < main.(*wal).store.gowrap1"))
@@ -62,17 +86,17 @@ func TestEntryOfAGoStatement(t *testing.T) {
 func TestGoroutineThatSyncsWithoutATrace(t *testing.T) {
 	const (
 		waiting = "runtime.gopark < runtime.selectgo < main.write < net/http.HandlerFunc.ServeHTTP < net/http.(*conn).serve"
-		child   = "runtime.gopark < sync.(*Mutex).Lock < main.(*wal).store < main.write.func1"
-		syncing = "syscall.Fsync < os.(*File).Sync < main.(*wal).flush"
+		child   = "runtime.gopark < sync.(*Mutex).Lock < example/wal.(*Log).store < main.write.func1"
+		syncing = "syscall.Fsync < os.(*File).Sync < example/wal.(*Log).flush"
 	)
 	p := &record.Profile{Samples: 10, Stacks: []record.Stack{{Frames: frames(waiting), Value: 300}, {Frames: frames(child), Value: 290}, {Frames: frames(syncing), Value: 7}}}
-	trace := traceOf(p)
+	trace, _ := traceOf(p)
 	for _, w := range trace.Waits {
 		if KindOf(w) != WaitSelect {
 			continue
 		}
 		chain := Chain(w, trace)
-		if len(chain) != 1 || chain[0].By.Function != "main.(*wal).flush" || What(chain[0].Wait) != WaitDisk || math.Abs(chain[0].Wait.Seconds-0.7) > 1e-9 {
+		if len(chain) != 1 || chain[0].By.Function != "example/wal.(*Log).flush" || What(chain[0].Wait) != WaitDisk || math.Abs(chain[0].Wait.Seconds-0.7) > 1e-9 {
 			t.Errorf("%+v", chain)
 		}
 		return

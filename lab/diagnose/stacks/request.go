@@ -73,8 +73,12 @@ var answered = Names{whole: set("net/http.(*connReader).abortPendingRead", "net/
 // afterResponse reports whether a goroutine is done with its request, whose response was flushed.
 func afterResponse(frames []record.Frame) bool {
 	ends := slices.IndexFunc(frames, func(f record.Frame) bool { return f.Function == "net/http.(*response).finishRequest" })
-	return ends > 0 && answered.In(frames[:ends])
+	return ends > 0 && answered.In(frames[:ends]) || handedOver.In(frames)
 }
+
+// handedOver are functions of HTTP/2 servers that run after a handler: they wait for the goroutine
+// that writes the connection.
+var handedOver = Names{whole: set("net/http.(*http2responseWriter).handlerDone", "golang.org/x/net/http2.(*responseWriter).handlerDone")}
 
 // idle reports whether a waiting goroutine waits for work, and not on behalf of a request.
 func idle(frames []record.Frame) bool {

@@ -11,22 +11,30 @@ import (
 // Trace is a run's execution trace or, if the target serves none, an estimate from its goroutine
 // profiles: the stacks found most often are where goroutines spend their time.
 func Trace(r *record.Run) (*record.Trace, error) {
-	t, err := r.Trace()
-	if err == nil {
-		return t, nil
+	t, _, err := TraceOrMoments(r)
+	return t, err
+}
+
+// TraceOrMoments is Trace; works is, of an estimate, the mean number of goroutines outside of
+// requests that ran, or were ready to run.
+func TraceOrMoments(r *record.Run) (t *record.Trace, works float64, err error) {
+	if t, err = r.Trace(); err == nil {
+		return t, 0, nil
 	}
 	p, missing := r.Profile(record.ProfileGoroMany, record.ValueGoroutines)
 	if missing != nil || p.Samples == 0 {
-		return nil, err
+		return nil, 0, err
 	}
-	return traceOf(p), nil
+	t, works = traceOf(p)
+	return t, works, nil
 }
 
 // traceOf makes a trace of one second from goroutine profiles. They do not show what ended a wait.
 // If exactly one goroutine of the program works besides the requests, it is assumed to be the one
-// that they wait for.
-func traceOf(p *record.Profile) *record.Trace {
-	t := &record.Trace{Seconds: 1}
+// that they wait for. works is the mean number of goroutines outside of requests that ran, or were
+// ready to run.
+func traceOf(p *record.Profile) (t *record.Trace, works float64) {
+	t = &record.Trace{Seconds: 1}
 	each := 1 / float64(p.Samples)
 	groups, workers := map[string]*record.Group{}, map[string]*worker{}
 	count := map[string]float64{}
@@ -47,6 +55,9 @@ func traceOf(p *record.Profile) *record.Trace {
 		} else {
 			t.Running += n
 			g.Running += n
+			if !InRequest(s.Frames) && !idle(s.Frames) && root.Function != "runtime.main" {
+				works += n
+			}
 		}
 		count[root.Function] += n
 		entry, own := Entry(s.Frames)
@@ -68,7 +79,7 @@ func traceOf(p *record.Profile) *record.Trace {
 	}
 	only := theWorker(workers, each)
 	if only == nil {
-		return t
+		return t, works
 	}
 	for i, w := range t.Waits {
 		switch KindOf(w) {
@@ -76,36 +87,30 @@ func traceOf(p *record.Profile) *record.Trace {
 			t.Waits[i].WokenBy, t.Waits[i].Wakers, t.Waits[i].WakerBusy = only.stack, 1, min(1, only.busy)
 		}
 	}
-	return t
+	return t, works
 }
 
-// theWorker returns the goroutine that works most of the time, if it is the only one, or else the
-// only one that is often in a call to a file; nil: none, or several.
-func theWorker(workers map[string]*worker, each float64) (only *worker) {
-	const mostly = 0.5 // share of the moments
-	for _, w := range workers {
-		switch {
-		case w.busy < mostly:
-		case only != nil || w.all > 1+each:
-			return nil
-		default:
-			only = w
+// theWorker returns the goroutine for which the others wait: the only one that is often in a call
+// to a file or, if none is, the only one that works most of the time. nil: none, or several.
+func theWorker(workers map[string]*worker, each float64) *worker {
+	const often, mostly = 0.25, 0.5 // shares of the moments
+	one := func(of func(*worker) bool) (only *worker, several bool) {
+		for _, w := range workers {
+			switch {
+			case !of(w):
+			case only != nil || w.all > 1+each:
+				return nil, true
+			default:
+				only = w
+			}
 		}
+		return only, false
 	}
-	if only != nil {
-		return only
+	if w, several := one(func(w *worker) bool { return w.files >= often }); w != nil || several {
+		return w
 	}
-	const often = 0.25 // share of the moments
-	for _, w := range workers {
-		switch {
-		case w.files < often:
-		case only != nil || w.all > 1+each:
-			return nil
-		default:
-			only = w
-		}
-	}
-	return only
+	w, _ := one(func(w *worker) bool { return w.busy >= mostly })
+	return w
 }
 
 // worker is the goroutines of one entry function.
@@ -136,19 +141,22 @@ func parked(frames []record.Frame) bool {
 	return frames[0].Function == "runtime.gopark" || ofFile(frames)
 }
 
-// ofFile reports whether a goroutine is in a call to a file, which is never a wait for more work.
-func ofFile(frames []record.Frame) bool { return What(record.Wait{Stack: frames}) == WaitDisk }
-
-// Working is the mean number of goroutines outside of requests that ran, or were ready to run, in a
-// trace that was made of goroutine profiles.
-func Working(t *record.Trace) (n float64) {
-	for _, g := range t.Groups {
-		if !serving.Match(g.Entry.Function) && g.Entry.Function != "runtime.main" {
-			n += g.Running / t.Seconds
-		}
-	}
-	return n
+// ofFile reports whether a goroutine changes a file or a directory, or waits for the disk to have a
+// change. Reading is no evidence of that: it also waits for input, from a pipe or a terminal.
+func ofFile(frames []record.Frame) bool {
+	return changing.In(frames[:untilOwn(frames)]) && !polled.In(frames)
 }
+
+var (
+	changing = Names{
+		whole: set("syscall.Fsync", "syscall.Fdatasync", "syscall.Ftruncate", "syscall.Pwrite", "syscall.Rename",
+			"golang.org/x/sys/unix.Fsync", "golang.org/x/sys/unix.Fdatasync", "golang.org/x/sys/unix.Msync",
+			"golang.org/x/sys/unix.SyncFileRange", "internal/poll.(*FD).Fsync", "internal/poll.(*FD).Pwrite",
+			"os.(*File).Sync", "os.(*File).Write", "os.(*File).WriteAt", "os.(*File).WriteString", "os.(*File).Truncate"),
+		prefix: []string{"os.WriteFile", "os.Rename", "os.Remove"},
+	}
+	polled = Names{whole: set("internal/poll.runtime_pollWait")} // of a pipe, which is no file on a disk
+)
 
 // elsewhere reports whether a goroutine waits within a call to a package other than its entry's: a
 // wait in its own package is for more work.

@@ -41,7 +41,7 @@ func stood(samples int, lines ...string) *record.Profile {
 }
 
 func TestRequestsBeforeOneGoroutine(t *testing.T) {
-	trace := traceOf(stood(10, "310 "+pushing, "10 "+reading, "7 "+checking, "2 "+storing, "1 "+idling, "10 "+gathering, "10 "+quitting, "10 "+starting, "10 "+looking))
+	trace, _ := traceOf(stood(10, "310 "+pushing, "10 "+reading, "7 "+checking, "2 "+storing, "1 "+idling, "10 "+gathering, "10 "+quitting, "10 "+starting, "10 "+looking))
 	found := false
 	for _, w := range trace.Waits {
 		if KindOf(w) != WaitChannel {
@@ -61,6 +61,11 @@ func TestRequestsBeforeOneGoroutine(t *testing.T) {
 	}
 }
 
+func moments(lines ...string) *record.Trace {
+	t, _ := traceOf(stood(10, lines...))
+	return t
+}
+
 // If it is unknown for which goroutine the requests wait, the trace names none.
 func TestNoOneGoroutine(t *testing.T) {
 	other := strings.ReplaceAll(storing, "DiskMetricStore", "Reaper")
@@ -68,11 +73,12 @@ func TestNoOneGoroutine(t *testing.T) {
 		"it is idle":          {"310 " + pushing, "9 " + idling, "1 " + storing},
 		"two kinds work":      {"310 " + pushing, "10 " + storing, "10 " + other},
 		"there are several":   {"310 " + pushing, "40 " + storing},
+		"it reads its input":  {"310 " + pushing, "10 runtime.gopark < internal/poll.runtime_pollWait < internal/poll.(*FD).Read < os.(*File).Read < bufio.(*Scanner).Scan < main.commands"},
 		"a library's works":   {"310 " + pushing, "10 " + gathering},
 		"the main one waits":  {"310 " + pushing, "10 " + starting},
 		"the observer's work": {"310 " + pushing, "10 " + looking},
 	} {
-		for _, w := range traceOf(stood(10, lines...)).Waits {
+		for _, w := range moments(lines...).Waits {
 			if w.WokenBy != nil {
 				t.Errorf("%s: %+v", name, w.WokenBy)
 			}

@@ -56,14 +56,15 @@ func SitesOf(of []record.Stack, whole float64) []Site {
 	}
 	index := map[string]int{}
 	var out []Site
-	handed := map[string][]record.Stack{} // by the handler of a dependency; each begins at its frame
+	handed := map[string][]record.Stack{} // to dependencies, by the middleware; each ends at its frame
 	for _, s := range of {
 		f, at, ok := userFrame(s.Frames)
 		if !ok {
 			continue
 		}
 		if at >= 0 {
-			handed[f.Function] = append(handed[f.Function], record.Stack{Frames: s.Frames[:at+1], Value: s.Value})
+			by := s.Frames[at].Function
+			handed[by] = append(handed[by], record.Stack{Frames: s.Frames[:at+1], Value: s.Value})
 			continue
 		}
 		i, known := index[f.Function]
@@ -74,8 +75,15 @@ func SitesOf(of []record.Stack, whole float64) []Site {
 		}
 		out[i].Share += s.Value / whole
 	}
-	for _, handler := range slices.Sorted(maps.Keys(handed)) {
-		out = append(out, divided(handed[handler], whole)...)
+	for _, by := range slices.Sorted(maps.Keys(handed)) {
+		for _, p := range divided(handed[by], whole) {
+			if i, known := index[p.Function]; known {
+				out[i].Share += p.Share
+				continue
+			}
+			index[p.Function] = len(out)
+			out = append(out, p)
+		}
 	}
 	const mentionable = 0.005 // a smaller share would print as 0%
 	out = slices.DeleteFunc(out, func(p Site) bool { return p.Share < mentionable })
@@ -83,71 +91,103 @@ func SitesOf(of []record.Stack, whole float64) []Site {
 	return out[:min(MaxSites, len(out))]
 }
 
-// divided follows a cost from a dependency's handler, the outermost frame of all these stacks, to
-// where it divides between several callees, and returns those, each as far down as it stays whole.
-// A callee of the standard library ends the way: its caller is the place.
-func divided(of []record.Stack, whole float64) (out []Site) {
-	const (
-		most  = 0.75 // of a function's cost: its callee is the place
-		alone = 0.9  // of a callee's cost: what it calls is the place
-		worth = 0.1  // of the whole: a callee is a place of its own
-	)
-	at, of := descend(of, most)
-	rest := Sum(of) / whole
-	for _, branch := range callees(of) {
-		share := Sum(branch) / whole
-		if share < worth || library(outermost(branch)) {
-			continue
+// functionCost is the cost in a function, what it calls included.
+type functionCost struct {
+	place Site
+	value float64
+	depth float64 // frames from the outermost, on average
+	in    []int   // indexes of its stacks
+}
+
+// functionsIn sums the stacks by every function outside of the standard library below the outermost
+// frame, the highest cost first.
+func functionsIn(of []record.Stack) (out []*functionCost) {
+	index := map[string]*functionCost{}
+	for i, s := range of {
+		seen := map[string]bool{}
+		for at, f := range s.Frames[:len(s.Frames)-1] {
+			f = unwrapped(f)
+			if library(f) || seen[f.Function] {
+				continue
+			}
+			seen[f.Function] = true
+			c := index[f.Function]
+			if c == nil {
+				c = &functionCost{place: Site{Function: f.Function, File: f.File, Line: f.Line, Cumulative: true}}
+				index[f.Function] = c
+				out = append(out, c)
+			}
+			c.value += s.Value
+			c.depth += s.Value * float64(len(s.Frames)-at)
+			c.in = append(c.in, i)
 		}
-		place, _ := descend(branch, alone)
-		place.Share = share
-		out = append(out, place)
-		rest -= share
 	}
-	const rounding = 1e-9
-	if at.Share = rest; rest > rounding {
-		out = append(out, at)
+	for _, c := range out {
+		c.depth /= c.value
 	}
+	slices.SortStableFunc(out, func(a, b *functionCost) int { return cmp.Compare(b.value, a.value) })
 	return out
 }
 
-// descend follows a cost from the outermost function of all these stacks to the callee that has
-// this share of it, and so on. It returns the last such function, and the stacks below it.
-func descend(of []record.Stack, share float64) (Site, []record.Stack) {
-	for {
-		next := callees(of)
-		if len(next) == 0 || Sum(next[0]) < share*Sum(of) || library(outermost(next[0])) {
-			f := unwrapped(outermost(of))
-			return Site{Function: f.Function, File: f.File, Line: f.Line, Cumulative: true}, of
+// divided returns the places of a cost that a middleware, the outermost frame of all these stacks,
+// handed to a dependency's handlers: the functions between which it divides, each as far down as
+// its cost stays whole. Of functions that are in the same stacks one is named, so no cost counts
+// twice. What is left belongs to the last function that has nearly all of the cost.
+func divided(of []record.Stack, whole float64) (out []Site) {
+	const (
+		most  = 0.75 // of the cost: it divides further down
+		alone = 0.9  // of a function's cost: what it calls is the place
+		apart = 0.25 // of a function's cost: the most of it that another place may have
+		worth = 0.1  // of the whole: a function is a place
+	)
+	f := unwrapped(of[0].Frames[len(of[0].Frames)-1])
+	left, depth := Site{Function: f.Function, File: f.File, Line: f.Line, Cumulative: true}, 0.0
+	all, total := functionsIn(of), Sum(of)
+	rest := total
+	taken := map[int]bool{}
+	shared := func(in []int) (value float64) {
+		for _, i := range in {
+			if taken[i] {
+				value += of[i].Value
+			}
 		}
-		of = next[0]
+		return value
 	}
-}
-
-func outermost(of []record.Stack) record.Frame {
-	frames := of[0].Frames
-	return frames[len(frames)-1]
-}
-
-// callees returns the stacks below the outermost function of all these, by callee, the one with
-// the highest cost first, without what the function spends itself.
-func callees(of []record.Stack) (out [][]record.Stack) {
-	index := map[string]int{}
-	for _, s := range of {
-		n := len(s.Frames) - 1
-		if n == 0 {
+	for _, f := range all {
+		before := shared(f.in)
+		switch {
+		case f.value >= most*total:
+			if f.depth > depth {
+				left, depth = f.place, f.depth
+			}
+			continue
+		case f.value < worth*whole, before > apart*f.value:
 			continue
 		}
-		name := unwrapped(s.Frames[n-1]).Function
-		i, known := index[name]
-		if !known {
-			i = len(out)
-			index[name] = i
-			out = append(out, nil)
+		place, mine := f, map[int]bool{}
+		for _, i := range f.in {
+			taken[i], mine[i] = true, true
 		}
-		out[i] = append(out[i], record.Stack{Frames: s.Frames[:n], Value: s.Value})
+		for _, g := range all {
+			within := 0.0
+			for _, i := range g.in {
+				if mine[i] {
+					within += of[i].Value
+				}
+			}
+			if g.depth > place.depth && within >= alone*f.value && g.value <= f.value {
+				place = g
+			}
+		}
+		site := place.place
+		site.Share = (f.value - before) / whole
+		rest -= f.value - before
+		out = append(out, site)
 	}
-	slices.SortStableFunc(out, func(a, b []record.Stack) int { return cmp.Compare(Sum(b), Sum(a)) })
+	const rounding = 1e-9
+	if left.Share = rest / whole; left.Share > rounding {
+		out = append(out, left)
+	}
 	return out
 }
 

@@ -59,15 +59,15 @@ func UserFrame(frames []record.Frame) (record.Frame, bool) {
 	return f, ok
 }
 
-// userFrame is UserFrame; at is the frame's index if it is the handler of a dependency that the
-// service's own code handed the request to, and otherwise -1.
+// userFrame is UserFrame; at is the index of the middleware if the frame is the handler of a
+// dependency that the request was handed to, and otherwise -1.
 func userFrame(frames []record.Frame) (f record.Frame, at int, ok bool) {
 	nearest, outermost := -1, -1 // of the dependencies' frames so far
 	for i, f := range frames {
 		switch {
 		case library(f):
 		case !imported(f) && outermost >= 0 && handsOn(frames[:i]):
-			return unwrapped(frames[outermost]), outermost, true
+			return unwrapped(frames[outermost]), i, true
 		case !imported(f):
 			return unwrapped(f), -1, true
 		case nearest < 0:
@@ -90,9 +90,15 @@ func handsOn(callees []record.Frame) bool {
 // handing reports whether a function is a handler of requests, or calls the next one.
 func handing(f record.Frame) bool {
 	name := f.Function
-	return strings.HasSuffix(name, ".ServeHTTP") || strings.HasSuffix(name, ".ServeFastHTTP") ||
-		strings.HasPrefix(name, "google.golang.org/grpc.") && strings.Contains(name, "getChain")
+	return strings.HasSuffix(name, ".ServeHTTP") || strings.HasSuffix(name, ".ServeFastHTTP") || strings.HasSuffix(name, "_Handler.func1") ||
+		strings.HasPrefix(name, "google.golang.org/grpc.") && strings.Contains(name, "getChain") || nexts.Match(name)
 }
+
+// nexts are functions of routers by which a middleware calls the next handler, or one of net/http.
+var nexts = Names{prefix: []string{"github.com/gin-gonic/gin.(*Context).Next", "github.com/gin-gonic/gin.Wrap",
+	"github.com/labstack/echo/v4.WrapHandler", "github.com/labstack/echo/v4.WrapMiddleware",
+	"github.com/gofiber/fiber/v2.(*Ctx).Next", "github.com/gofiber/fiber/v3.(*DefaultCtx).Next",
+	"github.com/valyala/fasthttp/fasthttpadaptor.NewFastHTTPHandler", "github.com/grpc-ecosystem/go-grpc-middleware."}}
 
 // Own reports whether a frame is the service's own code.
 func Own(f record.Frame) bool { return !library(f) && !imported(f) }

@@ -62,8 +62,6 @@ func TestWithout(t *testing.T) {
 			Little, 5, 0, "waiting", ""},
 		"computing of workers that wait": {Facts{Bottleneck: rules.Wait, Kind: "network", Name: "waiting", WorkersWait: 0.8, CPU: CPU{Target: 0.1, Limit: 2, Machine: 2}}, json,
 			Elsewhere, 1.25, 0, "waiting", ""},
-		"a receiver that shares the CPUs": {Facts{Bottleneck: rules.Wait, Kind: "network", Name: "waiting", Computes: 1, CPU: shared}, Removal{Waits: []string{"network"}, Others: 0.4},
-			Little, 2, 0, "the CPU", ""},
 		"a wait beside the CPU": {Facts{Bottleneck: rules.CPU, CPU: shared}, Removal{Waits: []string{"pool"}, Time: 0.12},
 			Elsewhere, 1, 0, "the CPU", "since the CPU bounds it; requests would take 12% less time at most."},
 		"no bound": {Facts{Bottleneck: rules.Unknown, CPU: shared}, json, None, 0, 0, "", "unknown how much more throughput, since a figure is missing: the bound: what limits the throughput is unknown; 29%"},

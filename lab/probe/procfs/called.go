@@ -50,12 +50,17 @@ func Outgoing(root string, pid int, inodes map[uint64]bool) (own, others int) {
 			serves[s.local.Port()] = true
 		}
 	}
+	itself := map[netip.AddrPort]bool{} // whether an address is that of a listener of the process
 	for _, s := range sockets {
-		switch {
-		case s.state != establishedHex || !inodes[s.inode] || serves[s.local.Port()]:
-		case inodes[listenerOf(sockets, s.remote)]:
+		if s.state != establishedHex || !inodes[s.inode] || serves[s.local.Port()] {
+			continue
+		}
+		if _, known := itself[s.remote]; !known {
+			itself[s.remote] = serves[s.remote.Port()] && inodes[listenerOf(sockets, s.remote)]
+		}
+		if itself[s.remote] {
 			own++
-		default:
+		} else {
 			others++
 		}
 	}

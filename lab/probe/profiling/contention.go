@@ -77,25 +77,34 @@ func (i *inspector) overTime(ctx context.Context) {
 }
 
 // contend takes one of the two profiles. With seconds, net/http/pprof answers with the contention
-// of that time. A page that ignores seconds answers immediately, with the contention since its process
+// of that time, which the profile's duration shows. Other pages record for that time before they
+// answer. A page that ignores seconds answers immediately, with the contention since its process
 // began; then a second answer at the end of the time gives the difference. The same goes for a
 // server whose time limit does not permit the length.
 func (i *inspector) contend(ctx context.Context, c *contention) {
 	begun := time.Now()
-	encoded, length, err := i.over(ctx, PathPprof+c.kind)
-	if tooLong(err) {
+	var asked time.Time
+	encoded, length, err := shorter(i.CPU, time.Second, func(seconds string, length time.Duration) ([]byte, error) {
+		asked = time.Now()
+		return i.fetch(ctx, PathPprof+c.kind+"?seconds="+seconds, length+pageWithin)
+	})
+	took := time.Since(asked)
+	refused := tooLong(err)
+	if refused {
 		encoded, err = i.fetch(ctx, PathPprof+c.kind, pageWithin)
 	}
-	c.during, c.err = parsed(encoded, err)
-	if c.over = time.Since(begun); c.err != nil || 2*c.over > length {
-		if c.err == nil {
-			c.keepOwn()
-		}
+	if c.during, c.err = parsed(encoded, err); c.err != nil {
 		return
 	}
-	pause(ctx, i.CPU-c.over)
+	if !refused && (c.during.DurationNanos > 0 || took >= length) {
+		c.over = length
+		c.keepOwn()
+		return
+	}
+	first := time.Now()
+	pause(ctx, i.CPU-time.Since(begun))
 	after, err := i.snapshot(ctx, c.kind)
-	c.over = time.Since(begun)
+	c.over = time.Since(first)
 	if c.err = err; err == nil {
 		c.end(after)
 	}

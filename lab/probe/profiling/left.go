@@ -2,9 +2,11 @@ package profiling
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -23,46 +25,68 @@ const (
 
 // Left takes a goroutine profile after the load has ended: what is still there then has leaked,
 // while goroutines that requests started and waited for are gone. taken are the profiles that
-// Inspect took under load. If the number of goroutines grew between them, Left looks until most of
-// that growth is gone, for ten seconds at most.
+// Inspect took under load. If the number of goroutines with some stack grew between them, Left
+// looks until most of each such growth is gone, for ten seconds at most.
 func Left(ctx context.Context, in Inspection, taken []record.ProfileFile) record.ProfileFile {
 	i := &inspector{Inspection: in.withDefaults(), client: New(in.Debug)}
 	defer i.client.Close()
-	from, to := i.counted(taken, record.ProfileGoroStart), i.counted(taken, record.ProfileGoroutine)
-	if err := i.tooMany(max(from, to)); err != nil {
-		return record.ProfileFile{Kind: record.ProfileGoroLeft, Why: err.Error()}
+	most := map[string]int64{} // goroutines of each stack that grew, when most of its growth is gone
+	before := i.counted(taken, record.ProfileGoroStart)
+	for stack, n := range i.counted(taken, record.ProfileGoroutine) {
+		if n-before[stack] > fewMore {
+			most[stack] = before[stack] + (n-before[stack])/2
+		}
 	}
 	for begun := time.Now(); ; {
 		pause(ctx, leftSoon)
 		encoded, err := i.fetch(ctx, pathGoroutine, pageWithin)
-		if err != nil || to-from <= fewMore || goroutinesIn(encoded) <= from+(to-from)/2 || time.Since(begun) > leftUntil {
+		if err != nil || time.Since(begun) > leftUntil || !above(goroutinesOf(encoded), most) {
 			i.enter(record.ProfileGoroLeft, encoded, 0, err)
 			return i.files[0]
 		}
 	}
 }
 
-// counted is the number of goroutines in a profile of the run's folder; 0: there is none.
-func (i *inspector) counted(taken []record.ProfileFile, kind string) int64 {
+// above reports whether the number of goroutines of some stack is above its bound.
+func above(now, most map[string]int64) bool {
+	for stack, n := range most {
+		if now[stack] > n {
+			return true
+		}
+	}
+	return false
+}
+
+// counted counts the goroutines in a profile of the run's folder by stack; nil: there is none.
+func (i *inspector) counted(taken []record.ProfileFile, kind string) map[string]int64 {
 	at := slices.IndexFunc(taken, func(f record.ProfileFile) bool { return f.Kind == kind && f.File != "" })
 	if at < 0 {
-		return 0
+		return nil
 	}
 	encoded, err := os.ReadFile(filepath.Join(i.Dir, filepath.FromSlash(taken[at].File)))
 	if err != nil {
-		return 0
+		return nil
 	}
-	return goroutinesIn(encoded)
+	return goroutinesOf(encoded)
 }
 
-// goroutinesIn is the number of goroutines in an encoded profile; 0: it is none.
-func goroutinesIn(encoded []byte) (sum int64) {
+// goroutinesOf counts the goroutines in an encoded profile by stack; nil: it is no profile.
+func goroutinesOf(encoded []byte) map[string]int64 {
 	p, err := profile.ParseData(encoded)
 	if err != nil {
-		return 0
+		return nil
 	}
+	out := map[string]int64{}
 	for _, s := range p.Sample {
-		sum += s.Value[0] // a parsed sample has a value per sample type, and there is at least one type
+		var stack strings.Builder
+		for _, l := range s.Location {
+			for _, line := range l.Line {
+				if line.Function != nil {
+					fmt.Fprintf(&stack, "%s:%d;", line.Function.Name, line.Line)
+				}
+			}
+		}
+		out[stack.String()] += s.Value[0] // a parsed sample has a value per sample type, and there is at least one type
 	}
-	return sum
+	return out
 }

@@ -52,8 +52,8 @@ func (in Inspection) withDefaults() Inspection {
 // heap again. It takes about as long as CPU and Trace together, plus a second. Latency in these
 // windows must not be reported.
 //
-// What shows where requests wait comes first, and each page has a time limit of its own, so a page
-// that answers slowly, or not at all, costs only its own profile.
+// What shows where requests wait comes first, and each page has a time limit of its own, so that a
+// page that answers slowly, or not at all, does not cost the others.
 //
 // For a profile that could not be taken, the result has an entry with the reason and the fix.
 // Inspect returns an error if it could take no profile, if ctx is done, or if it could not restore
@@ -85,7 +85,8 @@ func Inspect(ctx context.Context, in Inspection) ([]record.ProfileFile, *record.
 	return i.files, trace, nil
 }
 
-// inspector is an inspection in progress. One goroutine uses it.
+// inspector is an inspection in progress. One goroutine enters files; the requests of several may
+// be under way.
 type inspector struct {
 	Inspection
 	client *Client
@@ -118,7 +119,11 @@ func (i *inspector) enter(kind string, encoded []byte, over time.Duration, err e
 
 // goroutines takes the first profile of goroutines and returns their number.
 func (i *inspector) goroutines(ctx context.Context) int64 {
-	return goroutinesIn(i.take(ctx, record.ProfileGoroStart, pathGoroutine, pageWithin))
+	sum := int64(0)
+	for _, n := range goroutinesOf(i.take(ctx, record.ProfileGoroStart, pathGoroutine, pageWithin)) {
+		sum += n
+	}
+	return sum
 }
 
 func (i *inspector) goroutinesAgain(ctx context.Context, before int64) {
@@ -141,25 +146,23 @@ func (i *inspector) tooMany(goroutines int64) error {
 // busy half of the time is busy in 8 to 24 of 32 of them. They are far enough apart that most
 // requests have made progress between two.
 const (
-	moments      = 32
-	momentsApart = 25 * time.Millisecond
+	moments       = 32
+	momentsApart  = 25 * time.Millisecond
+	momentsWithin = 3 * time.Second // of all together; a busy target answers slowly, and then gives fewer
 )
 
 // goroutinesOften takes several goroutine profiles and merges them.
 func (i *inspector) goroutinesOften(ctx context.Context, before int64) {
 	err := i.tooMany(before)
 	var all []*profile.Profile
-	for range moments {
-		if err != nil || ctx.Err() != nil {
-			break
-		}
+	for begun := time.Now(); err == nil && len(all) < moments && time.Since(begun) < momentsWithin && ctx.Err() == nil; {
 		var p *profile.Profile
 		if p, err = i.snapshot(ctx, record.ProfileGoroutine); err == nil {
 			all = append(all, p)
 			pause(ctx, momentsApart)
 		}
 	}
-	if err != nil || len(all) == 0 {
+	if len(all) == 0 {
 		return // the entries of the single goroutine profiles have the reason
 	}
 	var encoded bytes.Buffer

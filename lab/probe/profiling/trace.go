@@ -18,7 +18,7 @@ const (
 	// firstTrace is the length of the first piece, whose size says whether the full length fits.
 	firstTrace = 100 * time.Millisecond
 	// traceWithin is the time limit for an answer, in addition to the trace's length.
-	traceWithin = 10 * time.Second
+	traceWithin = 6 * time.Second
 )
 
 // trace takes an execution trace and summarizes it; nil: there is none, and its entry among the

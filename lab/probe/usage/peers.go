@@ -53,7 +53,11 @@ func (s *Sampler) findPeers(now int64) {
 		}
 		s.findPeersOf(f.root, inodes, now)
 		if f == s.target {
-			own, others := procfs.Outgoing(s.from.Root, f.root, inodes)
+			held := map[uint64]bool{} // by the process itself, whose profiles are read, without its children
+			for inode := range procfs.Held(s.from.Root, f.root, maxFiles) {
+				held[inode] = true
+			}
+			own, others := procfs.Outgoing(s.from.Root, f.root, held)
 			s.outgoing = record.Outgoing{Own: max(s.outgoing.Own, own), Others: max(s.outgoing.Others, others)}
 			s.sees.Outgoing = s.sees.Outgoing || len(inodes) > 0
 		}

@@ -34,6 +34,9 @@ func brief(r *report.Report) Section {
 		answer = append(answer, Text{Label: "try next", Spans: plain(d.Next)})
 	}
 	list := List{Items: evidenceLines(d)}
+	for _, w := range r.AllWarnings() {
+		list.Items = append(list.Items, Item{Spans: []Span{{S: "warning: " + w, Class: Warning}}})
+	}
 	list.Items = list.Items[:min(len(list.Items), mostEvidence)]
 	return Section{ID: "brief", Blocks: append(answer, list)}
 }
