@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"dyno/parts/daemon"
-	"dyno/services/ledger/anchor"
 	"dyno/services/ledger/backfill"
 	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/store/writer"
+	"dyno/services/ledger/tip"
 	"dyno/services/ledger/trust"
 	"dyno/services/ledger/validators"
 	"dyno/services/ledger/xrpl/history"
@@ -165,7 +165,7 @@ func (p *pipeline) trustAnchor(ctx context.Context) (t backfill.Trusted, err err
 	}
 	a, err := p.findAnchor(ctx)
 	switch {
-	case errors.Is(err, anchor.ErrDisagree):
+	case errors.Is(err, tip.ErrDisagree):
 		return t, fmt.Errorf("%w; name what you trust with --anchor", err)
 	case err != nil:
 		return t, err
@@ -193,8 +193,8 @@ func (p *pipeline) findAnchor(ctx context.Context) (a validators.Anchor, err err
 	return p.finder().ByQuorum(ctx, q, p.request.to)
 }
 
-func (p *pipeline) finder() *anchor.Finder {
-	return &anchor.Finder{Servers: p.servers, Pool: p.pool, Timeout: p.config.StallTimeout, Hint: " (--set patience=TIME waits longer)", Wrong: func(server string, a *response.Answer, why error) {
+func (p *pipeline) finder() *tip.AnchorFinder {
+	return &tip.AnchorFinder{Servers: p.servers, Pool: p.pool, Timeout: p.config.StallTimeout, Hint: " (--set patience=TIME waits longer)", Wrong: func(server string, a *response.Answer, why error) {
 		p.watch.Wrong.Add(1)
 		p.wrong(server, a, why)
 	}}

@@ -1,4 +1,4 @@
-package follow
+package tip
 
 import (
 	"context"
@@ -123,7 +123,7 @@ func run(t *testing.T, s *shelf, c Config, servers ...*fake) (f *Follower, stop 
 		c.Servers = append(c.Servers, server)
 	}
 	s.t, c.Top, c.Fetch = t, s.Top, s.Fetch
-	f, err := New(c)
+	f, err := NewFollower(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +318,7 @@ func TestFetchFailsHalfway(t *testing.T) {
 			}
 			return nil
 		}
-		f, err := New(Config{Servers: []Server{a}, Top: func() uint32 { return top }, Fetch: fetch})
+		f, err := NewFollower(Config{Servers: []Server{a}, Top: func() uint32 { return top }, Fetch: fetch})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -344,7 +344,7 @@ func TestFetchFailsHalfway(t *testing.T) {
 func TestFetchThatStoresNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, calls := newFake("a"), 0
-		f, err := New(Config{Servers: []Server{a}, Top: func() uint32 { return 5 }, Fetch: func(context.Context, history.Range, xrpl.Hash) error { calls++; return nil }})
+		f, err := NewFollower(Config{Servers: []Server{a}, Top: func() uint32 { return 5 }, Fetch: func(context.Context, history.Range, xrpl.Hash) error { calls++; return nil }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -424,7 +424,7 @@ func TestNoQuorumAnyMoreEndsIt(t *testing.T) {
 	for text, want := range map[string]error{"666": validators.ErrConflict, "667": validators.ErrExpired} {
 		synctest.Test(t, func(t *testing.T) {
 			s, a, b := &shelf{t: t, top: 100}, newFake("a"), newFake("b")
-			f, err := New(Config{Servers: []Server{a, b}, Quorum: ballots{}, Top: s.Top, Fetch: s.Fetch})
+			f, err := NewFollower(Config{Servers: []Server{a, b}, Quorum: ballots{}, Top: s.Top, Fetch: s.Fetch})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -437,10 +437,10 @@ func TestNoQuorumAnyMoreEndsIt(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	if _, err := New(Config{}); err == nil {
+	if _, err := NewFollower(Config{}); err == nil {
 		t.Error("no servers are accepted")
 	}
-	if _, err := New(Config{Servers: make([]Server, MaxServers+1)}); err == nil {
+	if _, err := NewFollower(Config{Servers: make([]Server, MaxServers+1)}); err == nil {
 		t.Error("too many servers are accepted")
 	}
 }
