@@ -11,7 +11,7 @@ import (
 	"dyno/services/ledger/backfill"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/tip"
-	"dyno/services/ledger/validators"
+	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/history"
 )
@@ -117,10 +117,10 @@ func (p *pipeline) fetch(ctx context.Context, missing history.Range, top xrpl.Ha
 	return err
 }
 
-func (p *pipeline) quorum() (*validators.Quorum, error) {
-	unl, err := validators.Load(p.request.unl, p.request.unlKey)
+func (p *pipeline) quorum() (*trust.Quorum, error) {
+	unl, err := trust.LoadValidators(p.request.unl, p.request.unlKey)
 	if err != nil {
 		return nil, daemon.Usage(fmt.Errorf("--unl: %w", err))
 	}
-	return validators.NewQuorum(unl)
+	return trust.NewQuorum(unl)
 }

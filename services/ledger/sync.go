@@ -19,7 +19,6 @@ import (
 	"dyno/services/ledger/store/writer"
 	"dyno/services/ledger/tip"
 	"dyno/services/ledger/trust"
-	"dyno/services/ledger/validators"
 	"dyno/services/ledger/xrpl/history"
 )
 
@@ -180,7 +179,7 @@ func (p *pipeline) trustAnchor(ctx context.Context) (t backfill.Trusted, err err
 
 var waitsForQuorum = "waiting for the validators to agree on a ledger"
 
-func (p *pipeline) findAnchor(ctx context.Context) (a validators.Anchor, err error) {
+func (p *pipeline) findAnchor(ctx context.Context) (a trust.Anchor, err error) {
 	if p.request.anchor != quorum {
 		return p.finder().ByServers(ctx, p.request.to)
 	}

@@ -13,7 +13,7 @@ import (
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/chain"
 	"dyno/services/ledger/tip"
-	"dyno/services/ledger/validators"
+	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/history"
 )
@@ -90,11 +90,11 @@ func followSimulator(t *testing.T, quorum bool) {
 		c.Servers = append(c.Servers, client)
 	}
 	if quorum {
-		unl, err := validators.Parse(a.Chain().UNL(), hex.EncodeToString(a.Chain().Publisher()))
+		unl, err := trust.ParseValidators(a.Chain().UNL(), hex.EncodeToString(a.Chain().Publisher()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Quorum, err = validators.NewQuorum(unl); err != nil {
+		if c.Quorum, err = trust.NewQuorum(unl); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -33,7 +33,7 @@ import (
 	"time"
 
 	"dyno/services/ledger/servers/response"
-	"dyno/services/ledger/validators"
+	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/history"
 )
@@ -44,9 +44,9 @@ type Server interface {
 	Subscribe(ctx context.Context, streams ...string) iter.Seq2[response.Event, error]
 }
 
-// Quorum decides what validators agree on: *validators.Quorum. One goroutine at a time calls it.
+// Quorum decides what validators agree on: *trust.Quorum. One goroutine at a time calls it.
 type Quorum interface {
-	Add(validation []byte) (anchor validators.Anchor, reached bool, err error)
+	Add(validation []byte) (anchor trust.Anchor, reached bool, err error)
 }
 
 // ErrStop ends Run. Fetch wraps it in errors that a retry cannot help, such as a failed disk.
@@ -119,7 +119,7 @@ func NewFollower(c Config) (*Follower, error) {
 }
 
 // Run follows until ctx ends (nil), Fetch returns ErrStop, validators contradict each other
-// (validators.ErrConflict), or their list expires (validators.ErrExpired).
+// (trust.ErrConflict), or their list expires (trust.ErrListExpired).
 func (f *Follower) Run(ctx context.Context) error {
 	f.begin()
 	inner, fail := context.WithCancelCause(ctx)

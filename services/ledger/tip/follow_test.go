@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"dyno/services/ledger/servers/response"
-	"dyno/services/ledger/validators"
+	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/history"
 )
@@ -364,19 +364,19 @@ func TestFetchThatStoresNothing(t *testing.T) {
 // on.
 type ballots map[string]int
 
-func (b ballots) Add(v []byte) (validators.Anchor, bool, error) {
+func (b ballots) Add(v []byte) (trust.Anchor, bool, error) {
 	var index uint32
 	if _, err := fmt.Sscan(string(v), &index); err != nil {
-		return validators.Anchor{}, false, err
+		return trust.Anchor{}, false, err
 	}
 	switch index {
 	case 666:
-		return validators.Anchor{}, false, validators.ErrConflict
+		return trust.Anchor{}, false, trust.ErrConflict
 	case 667:
-		return validators.Anchor{}, false, fmt.Errorf("%w: fetch the current one", validators.ErrExpired)
+		return trust.Anchor{}, false, fmt.Errorf("%w: fetch the current one", trust.ErrListExpired)
 	}
 	b[string(v)]++
-	return validators.Anchor{Index: index, Hash: hashOf(index)}, b[string(v)] >= 2, nil
+	return trust.Anchor{Index: index, Hash: hashOf(index)}, b[string(v)] >= 2, nil
 }
 
 func vote(text string) response.Event {
@@ -421,7 +421,7 @@ func TestQuorum(t *testing.T) {
 
 // When no quorum is possible any more, Run ends instead of dialling again.
 func TestNoQuorumAnyMoreEndsIt(t *testing.T) {
-	for text, want := range map[string]error{"666": validators.ErrConflict, "667": validators.ErrExpired} {
+	for text, want := range map[string]error{"666": trust.ErrConflict, "667": trust.ErrListExpired} {
 		synctest.Test(t, func(t *testing.T) {
 			s, a, b := &shelf{t: t, top: 100}, newFake("a"), newFake("b")
 			f, err := NewFollower(Config{Servers: []Server{a, b}, Quorum: ballots{}, Top: s.Top, Fetch: s.Fetch})

@@ -9,11 +9,11 @@ import (
 
 	"dyno/services/ledger/servers"
 	"dyno/services/ledger/servers/response"
-	"dyno/services/ledger/validators"
+	"dyno/services/ledger/trust"
 )
 
 // ByQuorum waits until the validators of a list agree on a ledger at or above top, and returns it.
-func (f *AnchorFinder) ByQuorum(ctx context.Context, q *validators.Quorum, top uint32) (t validators.Anchor, err error) {
+func (f *AnchorFinder) ByQuorum(ctx context.Context, q *trust.Quorum, top uint32) (t trust.Anchor, err error) {
 	limited, cancel := context.WithTimeout(ctx, f.Timeout)
 	validations, errs, done := f.listen(limited)
 	defer done()
@@ -21,7 +21,7 @@ func (f *AnchorFinder) ByQuorum(ctx context.Context, q *validators.Quorum, top u
 	for validation := range validations {
 		a, reached, err := q.Add(validation)
 		switch {
-		case validators.Final(err):
+		case trust.Final(err):
 			return t, err
 		case err != nil || !reached || a.Index < top: // other validations do not count
 			continue

@@ -10,7 +10,7 @@ import (
 
 	"dyno/services/ledger/servers"
 	"dyno/services/ledger/servers/response"
-	"dyno/services/ledger/validators"
+	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
 )
 
@@ -29,7 +29,7 @@ const sure = 5
 // ByServers returns the hash that most of the answering servers give for a ledger. Its votes are
 // those of servers. When more than half of all agree, it does not wait for the rest; when they
 // disagree, all are asked again, until each is sure.
-func (f *AnchorFinder) ByServers(ctx context.Context, index uint32) (t validators.Anchor, err error) {
+func (f *AnchorFinder) ByServers(ctx context.Context, index uint32) (t trust.Anchor, err error) {
 	voters := 1
 	if len(f.Servers) > 1 {
 		if t, voters, err = f.vote(ctx, index, 1, 1); !errors.Is(err, ErrDisagree) {
@@ -43,7 +43,7 @@ func (f *AnchorFinder) ByServers(ctx context.Context, index uint32) (t validator
 // vote asks all servers for the hash of a ledger, and returns the one of more than half of those
 // that answer, and of more than half of voters: so a server that answered in an earlier vote and is
 // slow now still counts. lead is the number of answers by which a server's hash must lead.
-func (f *AnchorFinder) vote(ctx context.Context, index uint32, lead, voters int) (t validators.Anchor, answered int, err error) {
+func (f *AnchorFinder) vote(ctx context.Context, index uint32, lead, voters int) (t trust.Anchor, answered int, err error) {
 	limited, cancel := context.WithTimeoutCause(ctx, f.Timeout, f.Stalled())
 	defer cancel()
 	answers := make(chan answer, len(f.Servers))
@@ -82,7 +82,7 @@ func (f *AnchorFinder) vote(ctx context.Context, index uint32, lead, voters int)
 		slices.Sort(said)
 		return t, len(said), fmt.Errorf("%w on ledger %d: %s", ErrDisagree, index, strings.Join(said, "; "))
 	}
-	return validators.Anchor{Index: index, Hash: most, Votes: votes[most], Of: len(f.Servers)}, len(said), nil
+	return trust.Anchor{Index: index, Hash: most, Votes: votes[most], Of: len(f.Servers)}, len(said), nil
 }
 
 type answer struct {
