@@ -17,7 +17,7 @@
 // Answers are in the packs before they are proved (Keep), so that they need not be fetched again
 // (Take). They are not stored, and no query returns them, until Append says so.
 //
-// It is not for proving: Append stores what it receives, store/check proves the stored ledgers
+// It is not for proving: Append stores what it receives, store/folder proves the stored ledgers
 // again. Only one process at a time can open it: the folder is locked. It starts no goroutines but
 // pebble's, which Close waits for.
 //

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/check"
 	"dyno/services/ledger/store/evidence"
 	"dyno/services/ledger/store/folder"
 	"dyno/services/ledger/trust"
@@ -122,7 +121,7 @@ func TestCheckAndEvidence(t *testing.T) {
 		t.Fatalf("%s, %v", out, err)
 	}
 	out, _, err := execute(checkCommand(), "--data", dir, "--json", "--level", "L4")
-	var report check.Report
+	var report folder.CheckReport
 	if e := json.Unmarshal([]byte(out), &report); e != nil || err == nil || !strings.Contains(err.Error(), "not clean: 3 ledgers have their hashes") || len(report.Failed) != 3 {
 		t.Fatalf("%s, %v, %v", out, err, e)
 	}

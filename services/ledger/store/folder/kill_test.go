@@ -1,4 +1,4 @@
-package check
+package folder
 
 import (
 	"bufio"
@@ -95,7 +95,7 @@ func TestKill(t *testing.T) {
 				if n < durable {
 					t.Fatalf("%d ledgers were durable, %d are there", durable, n)
 				}
-				report, err := Store(t.Context(), s, trust.L2, nil)
+				report, err := CheckStore(t.Context(), s, trust.L2, nil)
 				if err != nil || !report.Clean() || report.Ledgers != n || report.Links != max(0, n-1) || report.Transactions != 2*n {
 					t.Fatalf("%d ledgers: %+v, %v", n, report, err)
 				}
