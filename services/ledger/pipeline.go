@@ -19,7 +19,6 @@ import (
 	"dyno/services/ledger/signing"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/evidence"
-	"dyno/services/ledger/store/writer"
 	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl/history"
 )
@@ -45,7 +44,7 @@ type pipeline struct {
 	pool    *servers.Pool
 	watch   *backfill.Watch
 	config  backfill.Config // without Sink and Trusted
-	writing writer.Options
+	writing store.WriterOptions
 	windows *progress.Writer // nil: not asked for
 	bar     *progress.Bar    // nil: none is shown
 	bound   bottleneck
@@ -81,7 +80,7 @@ func (r *request) open(ctx context.Context, h home) (p *pipeline, err error) {
 	p.config = p.configure(level)
 	asked := r.progress()
 	asked.Sample = p.config.Sample
-	p.writing = writer.Options{Progress: asked.After(p.store.Progress()), Batch: p.set.StoreBatch}
+	p.writing = store.WriterOptions{Progress: asked.After(p.store.Progress()), Batch: p.set.StoreBatch}
 	p.bound.begin(p)
 	if err := p.measure(); err != nil { // from here on it may be looked at
 		return p, err

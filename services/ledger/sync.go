@@ -16,7 +16,7 @@ import (
 	"dyno/parts/daemon"
 	"dyno/services/ledger/backfill"
 	"dyno/services/ledger/servers/response"
-	"dyno/services/ledger/store/writer"
+	"dyno/services/ledger/store"
 	"dyno/services/ledger/tip"
 	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl/history"
@@ -211,7 +211,7 @@ func (p *pipeline) gap(ctx context.Context, c backfill.Config, gap history.Range
 	if err := p.store.Unmark(gap); err != nil {
 		return err
 	}
-	w := writer.New(p.store, p.writing)
+	w := store.NewWriter(p.store, p.writing)
 	c.Sink = w
 	err := backfill.Run(ctx, c, gap)
 	if e := w.Close(); !errors.Is(err, e) { // the pipeline returns the writer's error too

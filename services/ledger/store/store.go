@@ -19,7 +19,7 @@
 //
 // It is not for proving: Append stores what it receives, store/folder proves the stored ledgers
 // again. Only one process at a time can open it: the folder is locked. It starts no goroutines but
-// pebble's, which Close waits for.
+// pebble's, which Close waits for, and that of a Writer, which its own Close ends.
 //
 // # Folder
 //

@@ -17,7 +17,6 @@ import (
 
 	"dyno/parts/quicktest"
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/writer"
 	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/xrpltest"
@@ -54,7 +53,7 @@ func child(dir string) {
 	batch, err := strconv.Atoi(os.Getenv(childBatch))
 	fail(err)
 	reports := make(chan int, childTop)
-	w := writer.New(s, writer.Options{Progress: store.Progress{From: 1, To: childTop, Level: "L2"}, Batch: batch,
+	w := store.NewWriter(s, store.WriterOptions{Progress: store.Progress{From: 1, To: childTop, Level: "L2"}, Batch: batch,
 		Stored: func(ledgers []*xrpl.Ledger) { reports <- len(ledgers) }})
 	go func() { // ends with the process
 		for ledgers := range reports {
