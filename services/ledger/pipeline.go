@@ -18,7 +18,6 @@ import (
 	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/signing"
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/evidence"
 	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl/history"
 )
@@ -137,7 +136,7 @@ func (p *pipeline) discover(ctx context.Context) error {
 
 // wrong keeps a wrong answer as evidence.
 func (p *pipeline) wrong(server string, a *response.Answer, reason error) {
-	e := evidence.Wrong{Time: time.Now(), Server: server, Index: a.Index, Reason: reason.Error(), Ledger: a.Ledger}
+	e := store.WrongAnswer{Time: time.Now(), Server: server, Index: a.Index, Reason: reason.Error(), Ledger: a.Ledger}
 	if err := p.store.Evidence().Keep(e); err != nil {
 		p.env.Log.Warn("a wrong answer could not be kept", "server", server, "ledger", a.Index, "error", err)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/evidence"
 	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/history"
@@ -49,7 +48,7 @@ func damageable(t *testing.T) (dir string) {
 				t.Fatal("not kept")
 			}
 		}
-		if err := errors.Join(s.Evidence().Keep(evidence.Wrong{Server: "http://liar", Ledger: *chain[0]}), s.Close()); err != nil {
+		if err := errors.Join(s.Evidence().Keep(store.WrongAnswer{Server: "http://liar", Ledger: *chain[0]}), s.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}
