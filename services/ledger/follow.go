@@ -9,9 +9,9 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/services/ledger/backfill"
-	"dyno/services/ledger/follow"
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/validators"
+	"dyno/services/ledger/tip"
+	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/history"
 )
@@ -70,7 +70,7 @@ func (r *request) openToFollow(ctx context.Context, h home, given func(flag stri
 }
 
 func (p *pipeline) follow(ctx context.Context) error {
-	c := follow.Config{Top: p.top, First: p.store.Progress().From, Fetch: p.fetch, Log: p.env.Log}
+	c := tip.Config{Top: p.top, First: p.store.Progress().From, Fetch: p.fetch, Log: p.env.Log}
 	for _, s := range p.servers {
 		c.Servers = append(c.Servers, s)
 	}
@@ -81,7 +81,7 @@ func (p *pipeline) follow(ctx context.Context) error {
 		}
 		c.Quorum = q
 	}
-	f, err := follow.New(c)
+	f, err := tip.NewFollower(c)
 	if err != nil {
 		return daemon.Usage(err)
 	}
@@ -112,15 +112,15 @@ func (p *pipeline) fetch(ctx context.Context, missing history.Range, top xrpl.Ha
 		return backfill.Trusted{Index: missing.To, Hash: top}, nil
 	})
 	if errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrFailed) {
-		return fmt.Errorf("%w: %w", follow.ErrStop, err)
+		return fmt.Errorf("%w: %w", tip.ErrStop, err)
 	}
 	return err
 }
 
-func (p *pipeline) quorum() (*validators.Quorum, error) {
-	unl, err := validators.Load(p.request.unl, p.request.unlKey)
+func (p *pipeline) quorum() (*trust.Quorum, error) {
+	unl, err := trust.LoadValidators(p.request.unl, p.request.unlKey)
 	if err != nil {
 		return nil, daemon.Usage(fmt.Errorf("--unl: %w", err))
 	}
-	return validators.NewQuorum(unl)
+	return trust.NewQuorum(unl)
 }

@@ -20,7 +20,6 @@ import (
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/chain"
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/check"
 	"dyno/services/ledger/store/export"
 	"dyno/services/ledger/store/folder"
 	"dyno/services/ledger/xrpl"
@@ -72,7 +71,7 @@ func ledgersync(t testing.TB, args ...string) *program.Process {
 		var err error
 		switch args[0] { // both with --data DIR
 		case "check":
-			var report check.Report
+			var report folder.CheckReport
 			report, err = folder.Check(ctx, args[2], folder.CheckOptions{})
 			err = errors.Join(err, report.Err())
 		case "export":
@@ -104,7 +103,7 @@ func run(t testing.TB, code int, args ...string) (stdout, stderr string) {
 }
 
 // checked proves again what is stored in a folder, which has to be clean.
-func checked(t testing.TB, dir string) check.Report {
+func checked(t testing.TB, dir string) folder.CheckReport {
 	t.Helper()
 	report, err := folder.Check(t.Context(), dir, folder.CheckOptions{})
 	if err = errors.Join(err, report.Err()); err != nil {

@@ -18,8 +18,6 @@ import (
 	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/signing"
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/evidence"
-	"dyno/services/ledger/store/writer"
 	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl/history"
 )
@@ -45,7 +43,7 @@ type pipeline struct {
 	pool    *servers.Pool
 	watch   *backfill.Watch
 	config  backfill.Config // without Sink and Trusted
-	writing writer.Options
+	writing store.WriterOptions
 	windows *progress.Writer // nil: not asked for
 	bar     *progress.Bar    // nil: none is shown
 	bound   bottleneck
@@ -81,7 +79,7 @@ func (r *request) open(ctx context.Context, h home) (p *pipeline, err error) {
 	p.config = p.configure(level)
 	asked := r.progress()
 	asked.Sample = p.config.Sample
-	p.writing = writer.Options{Progress: asked.After(p.store.Progress()), Batch: p.set.StoreBatch}
+	p.writing = store.WriterOptions{Progress: asked.After(p.store.Progress()), Batch: p.set.StoreBatch}
 	p.bound.begin(p)
 	if err := p.measure(); err != nil { // from here on it may be looked at
 		return p, err
@@ -138,7 +136,7 @@ func (p *pipeline) discover(ctx context.Context) error {
 
 // wrong keeps a wrong answer as evidence.
 func (p *pipeline) wrong(server string, a *response.Answer, reason error) {
-	e := evidence.Wrong{Time: time.Now(), Server: server, Index: a.Index, Reason: reason.Error(), Ledger: a.Ledger}
+	e := store.WrongAnswer{Time: time.Now(), Server: server, Index: a.Index, Reason: reason.Error(), Ledger: a.Ledger}
 	if err := p.store.Evidence().Keep(e); err != nil {
 		p.env.Log.Warn("a wrong answer could not be kept", "server", server, "ledger", a.Index, "error", err)
 	}

@@ -11,7 +11,6 @@ import (
 	"dyno/services/ledger/ledgertest"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/check"
 	"dyno/services/ledger/store/folder"
 	"dyno/services/ledger/trust"
 )
@@ -96,7 +95,7 @@ func TestKeptFalseAnswerIsDetected(t *testing.T) {
 	if len(wrong) != 1 || wrong[0].Server != "http://liar.example" || wrong[0].Index != last-3 {
 		t.Errorf("%+v", wrong)
 	}
-	if report, err := check.Store(t.Context(), s, trust.L2, nil); err != nil || !report.Clean() || report.Ledgers != ledgers || report.Received != 0 {
+	if report, err := folder.CheckStore(t.Context(), s, trust.L2, nil); err != nil || !report.Clean() || report.Ledgers != ledgers || report.Received != 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"dyno/parts/daemon"
-	"dyno/services/ledger/follow"
+	"dyno/services/ledger/tip"
 )
 
 // labels disambiguates servers with equal names (their URLs differ only in a redacted key).
@@ -83,7 +83,7 @@ var followMetrics = []daemon.Metric{
 	{Name: "disconnects_total", Help: "subscriptions to a server that ended", Labels: []string{"server"}},
 }
 
-func exposeFollower(f *follow.Follower) func(daemon.Set) {
+func exposeFollower(f *tip.Follower) func(daemon.Set) {
 	return func(set daemon.Set) {
 		s := f.Status()
 		set("tip_index", float64(s.Tip.Index))

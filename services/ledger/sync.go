@@ -14,12 +14,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"dyno/parts/daemon"
-	"dyno/services/ledger/anchor"
 	"dyno/services/ledger/backfill"
 	"dyno/services/ledger/servers/response"
-	"dyno/services/ledger/store/writer"
+	"dyno/services/ledger/store"
+	"dyno/services/ledger/tip"
 	"dyno/services/ledger/trust"
-	"dyno/services/ledger/validators"
 	"dyno/services/ledger/xrpl/history"
 )
 
@@ -165,7 +164,7 @@ func (p *pipeline) trustAnchor(ctx context.Context) (t backfill.Trusted, err err
 	}
 	a, err := p.findAnchor(ctx)
 	switch {
-	case errors.Is(err, anchor.ErrDisagree):
+	case errors.Is(err, tip.ErrDisagree):
 		return t, fmt.Errorf("%w; name what you trust with --anchor", err)
 	case err != nil:
 		return t, err
@@ -180,7 +179,7 @@ func (p *pipeline) trustAnchor(ctx context.Context) (t backfill.Trusted, err err
 
 var waitsForQuorum = "waiting for the validators to agree on a ledger"
 
-func (p *pipeline) findAnchor(ctx context.Context) (a validators.Anchor, err error) {
+func (p *pipeline) findAnchor(ctx context.Context) (a trust.Anchor, err error) {
 	if p.request.anchor != quorum {
 		return p.finder().ByServers(ctx, p.request.to)
 	}
@@ -193,8 +192,8 @@ func (p *pipeline) findAnchor(ctx context.Context) (a validators.Anchor, err err
 	return p.finder().ByQuorum(ctx, q, p.request.to)
 }
 
-func (p *pipeline) finder() *anchor.Finder {
-	return &anchor.Finder{Servers: p.servers, Pool: p.pool, Timeout: p.config.StallTimeout, Hint: " (--set patience=TIME waits longer)", Wrong: func(server string, a *response.Answer, why error) {
+func (p *pipeline) finder() *tip.AnchorFinder {
+	return &tip.AnchorFinder{Servers: p.servers, Pool: p.pool, Timeout: p.config.StallTimeout, Hint: " (--set patience=TIME waits longer)", Wrong: func(server string, a *response.Answer, why error) {
 		p.watch.Wrong.Add(1)
 		p.wrong(server, a, why)
 	}}
@@ -212,7 +211,7 @@ func (p *pipeline) gap(ctx context.Context, c backfill.Config, gap history.Range
 	if err := p.store.Unmark(gap); err != nil {
 		return err
 	}
-	w := writer.New(p.store, p.writing)
+	w := store.NewWriter(p.store, p.writing)
 	c.Sink = w
 	err := backfill.Run(ctx, c, gap)
 	if e := w.Close(); !errors.Is(err, e) { // the pipeline returns the writer's error too

@@ -18,7 +18,7 @@
 // services/ledger/servers chooses the server.
 //
 // Package backfill is not for storing (services/ledger/store), nor for following the tip
-// (services/ledger/follow has it called for each new stretch). Run owns the goroutines it starts
+// (services/ledger/tip has it called for each new stretch). Run owns the goroutines it starts
 // and waits for them.
 package backfill
 

@@ -12,7 +12,6 @@ import (
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/fault"
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/writer"
 	"dyno/services/ledger/xrpl"
 
 	"go.uber.org/goleak"
@@ -134,7 +133,7 @@ func until(t *testing.T, condition func() bool) {
 
 // counted is a store's writer that counts how often each ledger was released.
 type counted struct {
-	*writer.Writer
+	*store.Writer
 	mu       sync.Mutex
 	released []*atomic.Int32
 	each     func(puts int)
@@ -168,7 +167,7 @@ func TestStoreReleasesOnce(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				writer := writer.New(s, writer.Options{Batch: batch})
+				writer := store.NewWriter(s, store.WriterOptions{Batch: batch})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				sink := &counted{Writer: writer}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"dyno/services/ledger/xrpl"
-	"dyno/services/ledger/xrpl/names"
 	"dyno/services/ledger/xrpl/sfield"
 )
 
@@ -124,7 +123,7 @@ func readSigned(blob []byte) (s signed, err error) {
 		switch {
 		case f.Ends():
 			return nil
-		case names.Field(f.Type, f.Code) == "":
+		case xrpl.FieldName(f.Type, f.Code) == "":
 			return fmt.Errorf("%w: field %d.%d at byte %d", ErrUnknown, f.Type, f.Code, f.Start)
 		case f.Depth > 0:
 			return nil
@@ -132,7 +131,7 @@ func readSigned(blob []byte) (s signed, err error) {
 		s.take(f, blob[f.ValueStart:f.End])
 		return ascending.Next(f)
 	})
-	if err == nil && names.Transaction(int(s.kind)) == "" {
+	if err == nil && xrpl.TransactionName(int(s.kind)) == "" {
 		err = fmt.Errorf("%w: a transaction of type %d", ErrUnknown, s.kind)
 	}
 	if err == nil && len(s.account) != len(xrpl.AccountID{}) && !s.isPseudo() {

@@ -1,7 +1,7 @@
 // Package signing checks who signed transactions, validations and manifests of the XRP Ledger, by
 // the rules of the time of their ledger, and signs them for simulators and tests. It does not read
 // or hash ledgers (services/ledger/xrpl), and does not decide which validators count
-// (services/ledger/validators). It starts no goroutines.
+// (services/ledger/trust). It starts no goroutines.
 package signing
 
 import (

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"dyno/services/ledger/anchor"
 	"dyno/services/ledger/servers"
 	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/chain"
+	"dyno/services/ledger/tip"
 	"dyno/services/ledger/xrpl"
 )
 
@@ -52,7 +52,7 @@ func truth(t testing.TB, s *sim.Sim, index uint32) *xrpl.Ledger {
 
 // world is a Finder and what it found wrong.
 type world struct {
-	*anchor.Finder
+	*tip.AnchorFinder
 	mu    sync.Mutex
 	wrong []error
 }
@@ -60,7 +60,7 @@ type world struct {
 func open(t *testing.T, urls ...string) *world {
 	t.Helper()
 	w := &world{}
-	w.Finder = &anchor.Finder{Timeout: 30 * time.Second, Wrong: func(_ string, _ *response.Answer, why error) {
+	w.AnchorFinder = &tip.AnchorFinder{Timeout: 30 * time.Second, Wrong: func(_ string, _ *response.Answer, why error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.wrong = append(w.wrong, why)

@@ -12,10 +12,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"dyno/services/ledger/anchor"
 	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/fault"
+	"dyno/services/ledger/tip"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/history"
 )
@@ -129,7 +129,7 @@ func TestEarlierVoterStillCounts(t *testing.T) {
 	other := small
 	other.Seed = small.Seed + 1
 	w := open(t, fails.URL, serveChain(t, sim.Config{Spec: other}).URL())
-	if got, err := w.ByServers(t.Context(), last); !errors.Is(err, anchor.ErrDisagree) {
+	if got, err := w.ByServers(t.Context(), last); !errors.Is(err, tip.ErrDisagree) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if asked.Load() < 2 {
@@ -194,7 +194,7 @@ func TestSometimesWrongServer(t *testing.T) {
 				t.Errorf("alone %v, seed %d: %v, %v", alone, seed, got, err)
 			}
 			sent := liar.Injected().Faults[fault.Fork].Sent
-			if n := w.stats()[liar.URL()].Faults[anchor.ErrContradiction.Error()]; alone && int64(n) != sent {
+			if n := w.stats()[liar.URL()].Faults[tip.ErrContradiction.Error()]; alone && int64(n) != sent {
 				t.Errorf("seed %d: faults recorded for %d of %d wrong answers", seed, n, sent)
 			}
 			wrong += sent

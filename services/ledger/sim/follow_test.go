@@ -8,12 +8,12 @@ import (
 	"sync"
 	"testing"
 
-	"dyno/services/ledger/follow"
 	"dyno/services/ledger/servers"
 	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/chain"
-	"dyno/services/ledger/validators"
+	"dyno/services/ledger/tip"
+	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/history"
 )
@@ -45,12 +45,12 @@ func (l *linked) Fetch(ctx context.Context, r history.Range, top xrpl.Hash) erro
 			return err
 		}
 		if h.Hash() != want || h.Index != index {
-			return fmt.Errorf("%w: ledger %d is %v, not %v", follow.ErrStop, index, h.Hash(), want)
+			return fmt.Errorf("%w: ledger %d is %v, not %v", tip.ErrStop, index, h.Hash(), want)
 		}
 		l.hashes[index], want = want, h.Parent
 	}
 	if below, ok := l.hashes[r.From-1]; ok && below != want {
-		return fmt.Errorf("%w: ledger %d does not continue what is stored", follow.ErrStop, r.From)
+		return fmt.Errorf("%w: ledger %d does not continue what is stored", tip.ErrStop, r.From)
 	}
 	l.top = r.To
 	l.grown <- r.To
@@ -80,7 +80,7 @@ func followSimulator(t *testing.T, quorum bool) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	c := follow.Config{First: 1010}
+	c := tip.Config{First: 1010}
 	var client *servers.Server
 	for _, s := range []*sim.Sim{a, b} {
 		if client, err = servers.Open(t.Context(), servers.Config{URL: s.URL()}); err != nil {
@@ -90,17 +90,17 @@ func followSimulator(t *testing.T, quorum bool) {
 		c.Servers = append(c.Servers, client)
 	}
 	if quorum {
-		unl, err := validators.Parse(a.Chain().UNL(), hex.EncodeToString(a.Chain().Publisher()))
+		unl, err := trust.ParseValidators(a.Chain().UNL(), hex.EncodeToString(a.Chain().Publisher()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Quorum, err = validators.NewQuorum(unl); err != nil {
+		if c.Quorum, err = trust.NewQuorum(unl); err != nil {
 			t.Fatal(err)
 		}
 	}
 	l := &linked{server: client, hashes: map[uint32]xrpl.Hash{}, grown: make(chan uint32, growth+2)}
 	c.Top, c.Fetch = l.Top, l.Fetch
-	f, err := follow.New(c)
+	f, err := tip.NewFollower(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"dyno/services/ledger/signing"
 	"dyno/services/ledger/sim/chain"
-	"dyno/services/ledger/validators"
+	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
 )
 
@@ -53,11 +53,11 @@ func TestStreamsAnnounceLedgers(t *testing.T) {
 	if last < chain.DefaultFirst+5 {
 		t.Fatalf("subscribe says %s", body)
 	}
-	list, err := validators.Parse(s.Chain().UNL(), xrpl.Hex(s.Chain().Publisher()))
+	list, err := trust.ParseValidators(s.Chain().UNL(), xrpl.Hex(s.Chain().Publisher()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	quorum, err := validators.NewQuorum(list)
+	quorum, err := trust.NewQuorum(list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestStreamsAnnounceLedgers(t *testing.T) {
 
 // checkVote compares a message with the validation in it, which is the n-th for its ledger: the
 // fourth of five makes a quorum.
-func checkVote(t *testing.T, m streamed, quorum *validators.Quorum, n int) {
+func checkVote(t *testing.T, m streamed, quorum *trust.Quorum, n int) {
 	t.Helper()
 	data, err := hex.DecodeString(m.Data)
 	if err != nil {
@@ -146,7 +146,7 @@ func TestServesTheList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, err := validators.Parse(b, xrpl.Hex(s.Chain().Publisher())); err != nil || len(list.Validators) != chain.DefaultValidators {
+	if list, err := trust.ParseValidators(b, xrpl.Hex(s.Chain().Publisher())); err != nil || len(list.Validators) != chain.DefaultValidators {
 		t.Errorf("%s: %+v, %v", b, list, err)
 	}
 }

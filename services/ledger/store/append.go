@@ -195,7 +195,7 @@ func (s *Store) write(b *batch, p Progress) (end flat.Position, err error) {
 	if err != nil {
 		return end, err
 	}
-	return ref.End(), errors.Join(s.packs.Sync(), s.evidence.Sync())
+	return ref.End(), errors.Join(s.packs.Sync(), s.evidence.sync())
 }
 
 func same(a, b *xrpl.Ledger) bool {

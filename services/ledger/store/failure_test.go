@@ -12,7 +12,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"dyno/services/ledger/store/evidence"
 	"dyno/services/ledger/store/index"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/xrpltest"
@@ -38,7 +37,7 @@ func TestFullDiskIsRefusedAndRecoveredFrom(t *testing.T) {
 	if err := s.Append(chain[:2], Progress{}); !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "make room") {
 		t.Fatalf("on a full disk: %v", err)
 	}
-	if err := s.Evidence().Keep(evidence.Wrong{}); !errors.Is(err, ErrFull) {
+	if err := s.Evidence().Keep(WrongAnswer{}); !errors.Is(err, ErrFull) {
 		t.Fatalf("on a full disk: %v", err)
 	}
 	want := map[uint32]*xrpl.Ledger{4: chain[3], 3: chain[2]}

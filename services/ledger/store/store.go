@@ -17,15 +17,18 @@
 // Answers are in the packs before they are proved (Keep), so that they need not be fetched again
 // (Take). They are not stored, and no query returns them, until Append says so.
 //
-// It is not for proving: Append stores what it receives, store/check proves the stored ledgers
+// Wrong answers of servers are kept beside the ledgers, so that people can look at them: at most
+// 1,000 answers and 64 MiB, the newest ones (Shelf). The store does not decide which are wrong.
+//
+// It is not for proving: Append stores what it receives, store/folder proves the stored ledgers
 // again. Only one process at a time can open it: the folder is locked. It starts no goroutines but
-// pebble's, which Close waits for.
+// pebble's, which Close waits for, and that of a Writer, which its own Close ends.
 //
 // # Folder
 //
 //	packs/       flat files of records: see store/record
 //	index/       pebble: see store/index
-//	evidence/    flat files of wrong answers: see store/evidence
+//	evidence/    flat files of wrong answers: see Shelf
 //	quarantine/  files that a repair removed: see store/folder
 //
 // The index says about the store: format, accounts, stored (the set of ledgers, as servers write
@@ -45,7 +48,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"dyno/services/ledger/store/evidence"
 	"dyno/services/ledger/store/flat"
 	"dyno/services/ledger/store/index"
 	"dyno/services/ledger/store/record"
@@ -124,7 +126,7 @@ type Store struct {
 
 	packs    *flat.Files
 	received received
-	evidence *evidence.Shelf
+	evidence *Shelf
 
 	// open is held for reading by writers, and for writing by Close.
 	open   sync.RWMutex
@@ -182,8 +184,8 @@ func (s *Store) openAll(o Options) (err error) {
 	if err := s.replay(o.Prove); err != nil {
 		return err
 	}
-	kept := evidence.Options{FS: s.fs, Codec: s.codec, Room: s.room, ReadOnly: o.ReadOnly}
-	if s.evidence, err = evidence.Open(s.fs.PathJoin(s.dir, EvidenceFolder), kept); err != nil {
+	kept := shelfOptions{FS: s.fs, Codec: s.codec, Room: s.room, ReadOnly: o.ReadOnly}
+	if s.evidence, err = openShelf(s.fs.PathJoin(s.dir, EvidenceFolder), kept); err != nil {
 		return err
 	}
 	if o.Accounts && !s.accounts {
@@ -360,7 +362,7 @@ func (s *Store) closeAll() (err error) {
 		err = s.packs.Close()
 	}
 	if s.evidence != nil {
-		err = errors.Join(err, s.evidence.Close())
+		err = errors.Join(err, s.evidence.close())
 	}
 	if s.index != nil {
 		err = errors.Join(err, s.index.Close())
@@ -375,7 +377,7 @@ func (s *Store) closeAll() (err error) {
 }
 
 // Evidence is the wrong answers that are kept. With each batch of ledgers they are synced, too.
-func (s *Store) Evidence() *evidence.Shelf { return s.evidence }
+func (s *Store) Evidence() *Shelf { return s.evidence }
 
 // Index is the store's index, for checks.
 func (s *Store) Index() *index.DB { return s.index }

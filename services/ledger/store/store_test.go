@@ -11,7 +11,6 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"dyno/services/ledger/store/evidence"
 	ix "dyno/services/ledger/store/index"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/history"
@@ -271,7 +270,7 @@ func TestReadOnly(t *testing.T) {
 	if err := s.Append(chain, Progress{}); !errors.Is(err, errReadOnly) {
 		t.Fatalf("written: %v", err)
 	}
-	if err := s.Evidence().Keep(evidence.Wrong{}); err == nil || !strings.Contains(err.Error(), "for reading only") {
+	if err := s.Evidence().Keep(WrongAnswer{}); err == nil || !strings.Contains(err.Error(), "for reading only") {
 		t.Fatalf("written: %v", err)
 	}
 }

@@ -1,6 +1,9 @@
 // Package trust defines how much of a ledger is proved, as levels, and verifies files of ledgers to
-// a level. It is not for the format of the bytes (services/ledger/xrpl), nor for quorums of
-// validators (services/ledger/validators), nor for fetching ledgers.
+// a level. It also reads lists of trusted validators (unique node lists) and counts their signed
+// validations: which ledger a quorum agreed on, from which all ledgers below can be proved.
+//
+// It is not for the format of ledgers (services/ledger/xrpl), of validations and of manifests
+// (services/ledger/signing), nor for fetching any of them (services/ledger/servers).
 //
 // VerifyFile owns the goroutines that it starts and waits for them. The rest of the package starts
 // none.

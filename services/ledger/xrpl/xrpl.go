@@ -1,7 +1,8 @@
 // Package xrpl parses and verifies the XRP Ledger's binary format, as servers return it with
-// binary: true. It parses and hashes ledger headers, rebuilds the transaction tree, and walks the
-// fields of transactions and metadata in place. It trusts none of its input: sizes and nesting are
-// bounded, and malformed bytes cause an error with their position.
+// binary: true. It parses and hashes ledger headers, rebuilds the transaction tree, walks the
+// fields of transactions and metadata in place, and knows the names of the format's numbers: of
+// fields, transaction types, entry types and results. It trusts none of its input: sizes and
+// nesting are bounded, and malformed bytes cause an error with their position.
 //
 // It is not a codec: it never converts a transaction to a structure and back, because the
 // signatures and hashes of history are those of the bytes, and older transactions do not survive

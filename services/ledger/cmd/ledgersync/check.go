@@ -12,7 +12,6 @@ import (
 	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
-	"dyno/services/ledger/store/check"
 	"dyno/services/ledger/store/folder"
 	"dyno/services/ledger/trust"
 )
@@ -86,7 +85,7 @@ func checkFolder(cmd *cobra.Command, data string, o folder.CheckOptions, asJSON 
 }
 
 // printChecked says a report to people.
-func printChecked(w io.Writer, r check.Report) error {
+func printChecked(w io.Writer, r folder.CheckReport) error {
 	var text bytes.Buffer
 	if r.Repaired != nil {
 		fmt.Fprintf(&text, "repaired: %d bytes are no records; in quarantine: %v\n", r.Repaired.Bytes, r.Repaired.Quarantined)

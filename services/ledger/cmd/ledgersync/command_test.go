@@ -12,8 +12,6 @@ import (
 	"testing"
 
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/check"
-	"dyno/services/ledger/store/evidence"
 	"dyno/services/ledger/store/folder"
 	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
@@ -73,7 +71,7 @@ func TestWriteErrorsAreErrors(t *testing.T) {
 	}
 	chain := xrpltest.Chain(1, 5, 3, 2)
 	mustAppend(t, s, chain)
-	if err := errors.Join(s.Evidence().Keep(evidence.Wrong{Ledger: *chain[0]}), s.Close()); err != nil {
+	if err := errors.Join(s.Evidence().Keep(store.WrongAnswer{Ledger: *chain[0]}), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	full := errors.New("the pipe is full")
@@ -109,7 +107,7 @@ func TestCheckAndEvidence(t *testing.T) {
 	}
 	chain := xrpltest.Chain(1, 5, 3, 2)
 	mustAppend(t, s, chain)
-	if err := s.Evidence().Keep(evidence.Wrong{Server: "http://a", Index: 7, Reason: "too short", Ledger: *chain[2]}); err != nil {
+	if err := s.Evidence().Keep(store.WrongAnswer{Server: "http://a", Index: 7, Reason: "too short", Ledger: *chain[2]}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := execute(checkCommand(), "--data", dir); err == nil || !strings.Contains(err.Error(), "in use by process") {
@@ -122,7 +120,7 @@ func TestCheckAndEvidence(t *testing.T) {
 		t.Fatalf("%s, %v", out, err)
 	}
 	out, _, err := execute(checkCommand(), "--data", dir, "--json", "--level", "L4")
-	var report check.Report
+	var report folder.CheckReport
 	if e := json.Unmarshal([]byte(out), &report); e != nil || err == nil || !strings.Contains(err.Error(), "not clean: 3 ledgers have their hashes") || len(report.Failed) != 3 {
 		t.Fatalf("%s, %v, %v", out, err, e)
 	}

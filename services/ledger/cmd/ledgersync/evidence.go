@@ -14,7 +14,6 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/evidence"
 	"dyno/services/ledger/store/folder"
 )
 
@@ -60,7 +59,7 @@ func showEvidence(w io.Writer, s *store.Store, number string) error {
 		return daemon.Usage(fmt.Errorf("%q is not the number of an answer; ledgersync evidence lists them", number))
 	}
 	answer, err := s.Evidence().Answer(n)
-	if errors.Is(err, evidence.ErrMissing) {
+	if errors.Is(err, store.ErrNotKept) {
 		return daemon.Usage(fmt.Errorf("there is no wrong answer %d; ledgersync evidence lists them", n))
 	}
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"dyno/parts/progress"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/folder"
-	"dyno/services/ledger/store/unpack"
 	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/history"
@@ -103,7 +102,7 @@ its level is that of all that is in it.`,
 	return cmd
 }
 
-func unpackOptions(level, anchor string) (o unpack.Options, err error) {
+func unpackOptions(level, anchor string) (o folder.UnpackOptions, err error) {
 	if level != "" {
 		if o.Level, err = trust.ParseLevel(level); err != nil {
 			return o, fmt.Errorf("--level: %w", err)
@@ -127,7 +126,7 @@ func unpackOptions(level, anchor string) (o unpack.Options, err error) {
 	return o, nil
 }
 
-func unpackFrom(cmd *cobra.Command, name, data string, o unpack.Options) (err error) {
+func unpackFrom(cmd *cobra.Command, name, data string, o folder.UnpackOptions) (err error) {
 	from := cmd.InOrStdin()
 	if name != "-" {
 		f, err := os.Open(name)
@@ -149,7 +148,7 @@ func unpackFrom(cmd *cobra.Command, name, data string, o unpack.Options) (err er
 	o.Begun = func(h pack.Head) { total.Store(int64(h.Range.Len())) }
 	o.Stored = func(n int) { done.Store(int64(n)) }
 	bar := progress.Show(cmd.ErrOrStderr(), "ledgers", func() progress.State { return progress.State{Done: done.Load(), Total: total.Load()} })
-	u, err := unpack.Into(cmd.Context(), from, s, o)
+	u, err := folder.Unpack(cmd.Context(), from, s, o)
 	bar.Close()
 	if err != nil {
 		return fmt.Errorf("unpacking %s (%d ledgers were proved and stored): %w", name, u.Ledgers, err)

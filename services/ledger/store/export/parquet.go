@@ -15,7 +15,6 @@ import (
 	"github.com/parquet-go/parquet-go/compress/zstd"
 
 	"dyno/services/ledger/xrpl"
-	"dyno/services/ledger/xrpl/names"
 	"dyno/services/ledger/xrpl/sfield"
 )
 
@@ -72,7 +71,7 @@ func sender(blob []byte) (account, kind string) {
 		switch {
 		case f.Depth == 0 && f.Is(sfield.TransactionType) && len(value) == 2:
 			number := int(binary.BigEndian.Uint16(value))
-			kind = cmp.Or(names.Transaction(number), strconv.Itoa(number))
+			kind = cmp.Or(xrpl.TransactionName(number), strconv.Itoa(number))
 		case f.Depth == 0 && f.Is(sfield.Account) && len(value) == len(xrpl.AccountID{}):
 			account = xrpl.AccountID(value).String()
 			return xrpl.ErrStop

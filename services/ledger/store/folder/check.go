@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/check"
 	"dyno/services/ledger/trust"
 )
 
@@ -18,11 +17,11 @@ type CheckOptions struct {
 }
 
 // Check checks the store of a data folder.
-func Check(ctx context.Context, dir string, o CheckOptions) (report check.Report, err error) {
+func Check(ctx context.Context, dir string, o CheckOptions) (report CheckReport, err error) {
 	var s *store.Store
-	var repaired *check.Repaired
+	var repaired *Repaired
 	if o.Repair {
-		repaired = new(check.Repaired)
+		repaired = new(Repaired)
 		s, *repaired, err = Repair(dir, store.Options{})
 	} else {
 		s, err = Open(dir, store.Options{ReadOnly: true})
@@ -42,7 +41,7 @@ func Check(ctx context.Context, dir string, o CheckOptions) (report check.Report
 	if o.Progress != nil {
 		o.Progress(0, s.Stored().Len())
 	}
-	report, err = check.Store(ctx, s, level, o.Progress)
+	report, err = CheckStore(ctx, s, level, o.Progress)
 	if err == nil && o.Repair && level >= trust.L4 { // marks may have been lost with what was damaged
 		marks := map[uint32]string{}
 		for _, one := range report.Marked {

@@ -1,6 +1,9 @@
 // Package folder opens, checks, repairs and upgrades the store of a data folder that no other
-// process uses. The service itself, whose folder is locked by parts/daemon, opens its store
-// directly. It starts no goroutines.
+// process uses, and unpacks files of ledgers (services/ledger/xrpl/pack) into a store. The service
+// itself, whose folder is locked by parts/daemon, opens its store directly.
+//
+// A check proves a store again: its ledgers, and that its index has exactly these; it changes
+// nothing. The package's goroutines are those of CheckStore and Unpack, which wait for them.
 package folder
 
 import (

@@ -11,7 +11,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/check"
 	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl/history"
 	"dyno/services/ledger/xrpl/xrpltest"
@@ -125,7 +124,7 @@ func TestDamageBehindTheIndexIsReported(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			report, err := check.Store(t.Context(), s, trust.L2, nil)
+			report, err := CheckStore(t.Context(), s, trust.L2, nil)
 			if err != nil || len(report.Failed) != 1 || !strings.Contains(report.Failed[0].Reason, "of pack 1 are no records") {
 				t.Errorf("%s, %+v: %+v, %v", what, o, report, err)
 			}
@@ -141,7 +140,7 @@ func TestDamageBehindTheIndexIsReported(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := check.Store(t.Context(), s, trust.L2, nil)
+		report, err := CheckStore(t.Context(), s, trust.L2, nil)
 		if err != nil || !report.Clean() || report.Marks.Len() != report.Ledgers || len(report.Gaps) != map[string]int{"a mark": 0, "the last record": 1}[what] {
 			t.Errorf("%s, repaired: %+v, %v", what, report, err)
 		}

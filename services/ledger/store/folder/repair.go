@@ -11,7 +11,6 @@ import (
 
 	"dyno/services/ledger/signing"
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/check"
 	"dyno/services/ledger/store/flat"
 	"dyno/services/ledger/store/index"
 	"dyno/services/ledger/xrpl"
@@ -29,14 +28,14 @@ const (
 // answers that wait for their proof still do. Marks that the packs have lost come from the old
 // index; a Check at L4 finds those that it did not have. An interrupted repair may be run again:
 // the old index leaves the folder "repairing" only when the new one has all its entries.
-func Repair(dir string, o store.Options) (s *store.Store, r check.Repaired, err error) {
+func Repair(dir string, o store.Options) (s *store.Store, r Repaired, err error) {
 	if o.Lock, err = Data.OpenExisting(dir, service); err != nil {
 		return nil, r, err
 	}
 	if o.FS == nil {
 		o.FS = vfs.Default
 	}
-	p := repair{fs: o.FS, dir: dir, done: check.Repaired{Quarantined: []string{}}, marks: map[uint32]string{}}
+	p := repair{fs: o.FS, dir: dir, done: Repaired{Quarantined: []string{}}, marks: map[uint32]string{}}
 	if err := p.clear(); err != nil {
 		return nil, p.done, errors.Join(fmt.Errorf("repairing %s: %w", dir, err), o.Lock.Close())
 	}
@@ -53,7 +52,7 @@ func Repair(dir string, o store.Options) (s *store.Store, r check.Repaired, err 
 type repair struct {
 	fs   vfs.FS
 	dir  string
-	done check.Repaired
+	done Repaired
 
 	// What the old index still said, and that of an interrupted repair.
 	had   store.About

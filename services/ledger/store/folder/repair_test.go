@@ -14,8 +14,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/check"
-	"dyno/services/ledger/store/evidence"
 	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/history"
@@ -50,7 +48,7 @@ func damageable(t *testing.T) (dir string) {
 				t.Fatal("not kept")
 			}
 		}
-		if err := errors.Join(s.Evidence().Keep(evidence.Wrong{Server: "http://liar", Ledger: *chain[0]}), s.Close()); err != nil {
+		if err := errors.Join(s.Evidence().Keep(store.WrongAnswer{Server: "http://liar", Ledger: *chain[0]}), s.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -135,7 +133,7 @@ func damagedAndRepaired(t *testing.T, from, name, what string, damage func([]byt
 		t.Errorf("%s: does not say what to do: %v", said, err)
 	}
 	if err == nil {
-		report, err := check.Store(t.Context(), s, trust.L2, nil)
+		report, err := CheckStore(t.Context(), s, trust.L2, nil)
 		if err != nil {
 			t.Errorf("%s: %v", said, err)
 		}
@@ -156,7 +154,7 @@ func damagedAndRepaired(t *testing.T, from, name, what string, damage func([]byt
 		return
 	}
 	defer s.Close()
-	report, err := check.Store(t.Context(), s, trust.L2, nil)
+	report, err := CheckStore(t.Context(), s, trust.L2, nil)
 	if err != nil || !report.Clean() || s.Progress().Range() != asked.Range() || !s.HasAccounts() {
 		t.Errorf("%s: after the repair %+v, %+v, %v", said, report, s.Progress(), err)
 	}
@@ -174,7 +172,7 @@ func damagedAndRepaired(t *testing.T, from, name, what string, damage func([]byt
 			t.Errorf("%s: %v", said, err)
 		}
 	}
-	report, err = check.Store(t.Context(), s, trust.L2, nil)
+	report, err = CheckStore(t.Context(), s, trust.L2, nil)
 	if missing := unserved(s, chain); err != nil || !report.Clean() || report.Ledgers != len(chain) || missing > 0 {
 		t.Errorf("%s: in the end %+v, %d are missing, %v", said, report, missing, err)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/evidence"
 	"dyno/services/ledger/store/index"
 	"dyno/services/ledger/store/record"
 	"dyno/services/ledger/xrpl"
@@ -127,9 +126,9 @@ func (o older) ledgers(s *store.Store) error {
 	return s.Append(batch, p)
 }
 
-func (o older) evidence(to *evidence.Shelf) error {
+func (o older) evidence(to *store.Shelf) error {
 	return o.Each('e', func(_, value []byte) error {
-		var wrong evidence.Wrong
+		var wrong store.WrongAnswer
 		if err := json.Unmarshal(value, &wrong); err != nil {
 			return err
 		}

@@ -9,17 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/check"
 	"dyno/services/ledger/store/index"
 	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/xrpltest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // older unpacks a data folder of format 1: ten ledgers with an index by account, synced at L4, and
 // a wrong answer.
@@ -47,7 +42,7 @@ func TestUpgrade(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := check.Store(t.Context(), s, trust.L4, nil)
+		report, err := CheckStore(t.Context(), s, trust.L4, nil)
 		if err != nil || !report.Clean() || report.Ledgers != 10 || report.Signatures != 40 || report.Synced != "L4" || len(report.Gaps) > 0 {
 			t.Errorf("%+v, %v", report, err)
 		}
@@ -104,7 +99,7 @@ func TestUpgradeOfAccounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		places, _, err := s.AccountTransactions(account, 100, 100, nil, 10, true)
-		report, e := check.Store(t.Context(), s, trust.L1, nil)
+		report, e := CheckStore(t.Context(), s, trust.L1, nil)
 		if err != nil || e != nil || len(places) == 0 || !report.Clean() {
 			t.Errorf("%v, %v, %v, %+v", places, err, e, report)
 		}

@@ -1,5 +1,5 @@
 // Package pack writes ledgers to a file for other people, and reads such files. A reader that
-// stores the ledgers must prove them: services/ledger/store/unpack does.
+// stores the ledgers must prove them: services/ledger/store/folder does.
 //
 // A pack holds a range of ledgers without gaps, from its top down, because proofs work in that
 // direction: each ledger contains its parent's hash. A reader that knows the hash of the top ledger

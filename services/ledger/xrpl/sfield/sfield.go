@@ -1,7 +1,6 @@
 // Package sfield names the fields of the XRP Ledger's binary format that programs ask for, by the
-// numbers of rippled's sfields.macro. It is not the table of all fields and their names in JSON
-// (services/ledger/xrpl/names), and decodes nothing (services/ledger/xrpl). It starts no
-// goroutines.
+// numbers of rippled's sfields.macro. It has neither all fields nor their names in JSON, and
+// decodes nothing: services/ledger/xrpl does. It starts no goroutines.
 package sfield
 
 // ID is a field's type and code. IDs are in the order in which fields are serialized.

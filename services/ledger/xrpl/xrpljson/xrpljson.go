@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"dyno/services/ledger/xrpl"
-	"dyno/services/ledger/xrpl/names"
 	"dyno/services/ledger/xrpl/sfield"
 )
 
@@ -33,7 +32,7 @@ type level struct {
 func Decode(b []byte) (Object, error) {
 	open := []level{{object: Object{}}}
 	err := xrpl.Walk(b, func(f xrpl.Field) error {
-		name := names.Field(f.Type, f.Code)
+		name := xrpl.FieldName(f.Type, f.Code)
 		if name == "" {
 			name = fmt.Sprintf("Field%d.%d", f.Type, f.Code) // newer than this program
 		}
@@ -73,7 +72,7 @@ var decimals = map[string]bool{"MaximumAmount": true, "OutstandingAmount": true,
 func value(f xrpl.Field, name string, b []byte) any {
 	switch f.Type {
 	case sfield.TypeUInt8:
-		if text := names.Result(int(b[0])); name == "TransactionResult" && text != "" {
+		if text := xrpl.ResultName(int(b[0])); name == "TransactionResult" && text != "" {
 			return text
 		}
 		return b[0]
@@ -82,9 +81,9 @@ func value(f xrpl.Field, name string, b []byte) any {
 		text := ""
 		switch name {
 		case "TransactionType":
-			text = names.Transaction(int(n))
+			text = xrpl.TransactionName(int(n))
 		case "LedgerEntryType":
-			text = names.Entry(int(n))
+			text = xrpl.EntryName(int(n))
 		}
 		if text != "" {
 			return text

@@ -1,4 +1,4 @@
-package anchor
+package tip
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"dyno/services/ledger/servers"
 	"dyno/services/ledger/servers/response"
-	"dyno/services/ledger/validators"
+	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
 )
 
@@ -29,7 +29,7 @@ const sure = 5
 // ByServers returns the hash that most of the answering servers give for a ledger. Its votes are
 // those of servers. When more than half of all agree, it does not wait for the rest; when they
 // disagree, all are asked again, until each is sure.
-func (f *Finder) ByServers(ctx context.Context, index uint32) (t validators.Anchor, err error) {
+func (f *AnchorFinder) ByServers(ctx context.Context, index uint32) (t trust.Anchor, err error) {
 	voters := 1
 	if len(f.Servers) > 1 {
 		if t, voters, err = f.vote(ctx, index, 1, 1); !errors.Is(err, ErrDisagree) {
@@ -43,7 +43,7 @@ func (f *Finder) ByServers(ctx context.Context, index uint32) (t validators.Anch
 // vote asks all servers for the hash of a ledger, and returns the one of more than half of those
 // that answer, and of more than half of voters: so a server that answered in an earlier vote and is
 // slow now still counts. lead is the number of answers by which a server's hash must lead.
-func (f *Finder) vote(ctx context.Context, index uint32, lead, voters int) (t validators.Anchor, answered int, err error) {
+func (f *AnchorFinder) vote(ctx context.Context, index uint32, lead, voters int) (t trust.Anchor, answered int, err error) {
 	limited, cancel := context.WithTimeoutCause(ctx, f.Timeout, f.Stalled())
 	defer cancel()
 	answers := make(chan answer, len(f.Servers))
@@ -82,7 +82,7 @@ func (f *Finder) vote(ctx context.Context, index uint32, lead, voters int) (t va
 		slices.Sort(said)
 		return t, len(said), fmt.Errorf("%w on ledger %d: %s", ErrDisagree, index, strings.Join(said, "; "))
 	}
-	return validators.Anchor{Index: index, Hash: most, Votes: votes[most], Of: len(f.Servers)}, len(said), nil
+	return trust.Anchor{Index: index, Hash: most, Votes: votes[most], Of: len(f.Servers)}, len(said), nil
 }
 
 type answer struct {
@@ -99,7 +99,7 @@ type given struct {
 
 // hashFrom is the hash that a server gives for a ledger more often than any other, by lead answers.
 // The other answers are recorded as faults.
-func (f *Finder) hashFrom(ctx context.Context, s *servers.Server, index uint32, lead int) (h xrpl.Hash, err error) {
+func (f *AnchorFinder) hashFrom(ctx context.Context, s *servers.Server, index uint32, lead int) (h xrpl.Hash, err error) {
 	var all []given
 	times, failed := map[xrpl.Hash]int{}, 0 // failed: in a row
 	for range asks * lead {
@@ -142,7 +142,7 @@ func leads(times map[xrpl.Hash]int, h xrpl.Hash, lead int) bool {
 }
 
 // recordContradictions records a fault for each answer that differs from the most frequent one.
-func (f *Finder) recordContradictions(all []given, most xrpl.Hash) {
+func (f *AnchorFinder) recordContradictions(all []given, most xrpl.Hash) {
 	for _, g := range all {
 		if g.hash != most {
 			f.recordFault(g.member, g.answer, ErrContradiction)
@@ -150,14 +150,14 @@ func (f *Finder) recordContradictions(all []given, most xrpl.Hash) {
 	}
 }
 
-func (f *Finder) recordFault(m *servers.Member, a *response.Answer, why error) {
+func (f *AnchorFinder) recordFault(m *servers.Member, a *response.Answer, why error) {
 	m.RecordFault(why.Error())
 	f.Wrong(m.Name(), a, why)
 }
 
 // ask requests a ledger's hash from a server, which, if it does not find the ledger, may know the
 // hash from the ledger above.
-func (f *Finder) ask(ctx context.Context, s *servers.Server, index uint32) (given, error) {
+func (f *AnchorFinder) ask(ctx context.Context, s *servers.Server, index uint32) (given, error) {
 	g, header, err := f.header(ctx, s, index)
 	g.hash = header.Hash()
 	if response.CodeOf(err) == response.NotFound || errors.Is(err, servers.ErrNoServer) {
@@ -170,7 +170,7 @@ func (f *Finder) ask(ctx context.Context, s *servers.Server, index uint32) (give
 }
 
 // header requests a ledger's header from a server once, within its budget and cooldown.
-func (f *Finder) header(ctx context.Context, s *servers.Server, index uint32) (g given, h xrpl.Header, err error) {
+func (f *AnchorFinder) header(ctx context.Context, s *servers.Server, index uint32) (g given, h xrpl.Header, err error) {
 	m, err := f.Pool.AcquireOf(ctx, s, index)
 	switch {
 	case errors.Is(err, servers.ErrNoServer):

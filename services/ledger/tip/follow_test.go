@@ -1,4 +1,4 @@
-package follow
+package tip
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"dyno/services/ledger/servers/response"
-	"dyno/services/ledger/validators"
+	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/history"
 )
@@ -123,7 +123,7 @@ func run(t *testing.T, s *shelf, c Config, servers ...*fake) (f *Follower, stop 
 		c.Servers = append(c.Servers, server)
 	}
 	s.t, c.Top, c.Fetch = t, s.Top, s.Fetch
-	f, err := New(c)
+	f, err := NewFollower(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +318,7 @@ func TestFetchFailsHalfway(t *testing.T) {
 			}
 			return nil
 		}
-		f, err := New(Config{Servers: []Server{a}, Top: func() uint32 { return top }, Fetch: fetch})
+		f, err := NewFollower(Config{Servers: []Server{a}, Top: func() uint32 { return top }, Fetch: fetch})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -344,7 +344,7 @@ func TestFetchFailsHalfway(t *testing.T) {
 func TestFetchThatStoresNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, calls := newFake("a"), 0
-		f, err := New(Config{Servers: []Server{a}, Top: func() uint32 { return 5 }, Fetch: func(context.Context, history.Range, xrpl.Hash) error { calls++; return nil }})
+		f, err := NewFollower(Config{Servers: []Server{a}, Top: func() uint32 { return 5 }, Fetch: func(context.Context, history.Range, xrpl.Hash) error { calls++; return nil }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -364,19 +364,19 @@ func TestFetchThatStoresNothing(t *testing.T) {
 // on.
 type ballots map[string]int
 
-func (b ballots) Add(v []byte) (validators.Anchor, bool, error) {
+func (b ballots) Add(v []byte) (trust.Anchor, bool, error) {
 	var index uint32
 	if _, err := fmt.Sscan(string(v), &index); err != nil {
-		return validators.Anchor{}, false, err
+		return trust.Anchor{}, false, err
 	}
 	switch index {
 	case 666:
-		return validators.Anchor{}, false, validators.ErrConflict
+		return trust.Anchor{}, false, trust.ErrConflict
 	case 667:
-		return validators.Anchor{}, false, fmt.Errorf("%w: fetch the current one", validators.ErrExpired)
+		return trust.Anchor{}, false, fmt.Errorf("%w: fetch the current one", trust.ErrListExpired)
 	}
 	b[string(v)]++
-	return validators.Anchor{Index: index, Hash: hashOf(index)}, b[string(v)] >= 2, nil
+	return trust.Anchor{Index: index, Hash: hashOf(index)}, b[string(v)] >= 2, nil
 }
 
 func vote(text string) response.Event {
@@ -421,10 +421,10 @@ func TestQuorum(t *testing.T) {
 
 // When no quorum is possible any more, Run ends instead of dialling again.
 func TestNoQuorumAnyMoreEndsIt(t *testing.T) {
-	for text, want := range map[string]error{"666": validators.ErrConflict, "667": validators.ErrExpired} {
+	for text, want := range map[string]error{"666": trust.ErrConflict, "667": trust.ErrListExpired} {
 		synctest.Test(t, func(t *testing.T) {
 			s, a, b := &shelf{t: t, top: 100}, newFake("a"), newFake("b")
-			f, err := New(Config{Servers: []Server{a, b}, Quorum: ballots{}, Top: s.Top, Fetch: s.Fetch})
+			f, err := NewFollower(Config{Servers: []Server{a, b}, Quorum: ballots{}, Top: s.Top, Fetch: s.Fetch})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -437,10 +437,10 @@ func TestNoQuorumAnyMoreEndsIt(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	if _, err := New(Config{}); err == nil {
+	if _, err := NewFollower(Config{}); err == nil {
 		t.Error("no servers are accepted")
 	}
-	if _, err := New(Config{Servers: make([]Server, MaxServers+1)}); err == nil {
+	if _, err := NewFollower(Config{Servers: make([]Server, MaxServers+1)}); err == nil {
 		t.Error("too many servers are accepted")
 	}
 }

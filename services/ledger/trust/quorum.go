@@ -1,4 +1,4 @@
-package validators
+package trust
 
 import (
 	"cmp"
@@ -36,7 +36,7 @@ const maxVotes = 256
 // Quorum counts validations of the validators of a list until at least 80% of them agree on a
 // ledger. Only one goroutine at a time may use it.
 type Quorum struct {
-	unl     *List
+	unl     *ValidatorList
 	now     func() time.Time // time.Now, except in tests
 	of      int
 	members map[string]*member // by master key
@@ -59,7 +59,7 @@ type vote struct {
 }
 
 // NewQuorum starts without votes. It fails if a validator's manifest in the list is invalid.
-func NewQuorum(u *List) (*Quorum, error) {
+func NewQuorum(u *ValidatorList) (*Quorum, error) {
 	q := &Quorum{unl: u, now: time.Now, of: len(u.Validators), members: map[string]*member{}, signing: map[string]*member{},
 		votes: map[vote]map[*member]bool{}, reached: map[uint32]Anchor{}}
 	if q.of == 0 {
@@ -107,12 +107,12 @@ func (q *Quorum) Manifest(b []byte) (known bool, err error) {
 }
 
 // Final says whether an error of Add is permanent: no later validation can give a quorum.
-func Final(err error) bool { return errors.Is(err, ErrConflict) || errors.Is(err, ErrExpired) }
+func Final(err error) bool { return errors.Is(err, ErrConflict) || errors.Is(err, ErrListExpired) }
 
 // Add counts a signed validation. It returns the anchor if its ledger has a quorum now or had one
 // before. A validation that is not signed, not full, or from a validator outside the list does not
 // count. The error is only for wrong bytes, for ErrConflict, which every later call returns too,
-// and for ErrExpired: the list may have expired since it was read.
+// and for ErrListExpired: the list may have expired since it was read.
 func (q *Quorum) Add(validation []byte) (anchor Anchor, reached bool, err error) {
 	if q.broken != nil {
 		return Anchor{}, false, q.broken

@@ -1,7 +1,14 @@
-// Package follow keeps up with the tip of the XRP Ledger: it subscribes to servers, and calls Fetch
-// for all ledgers between the newest stored one and the tip, each time the tip moves.
+// Package tip finds the tip of the XRP Ledger and keeps up with it.
 //
-//	f := follow.New(follow.Config{Servers: servers, Top: top, Fetch: fetch})
+// An AnchorFinder finds a ledger from which those below can be proved: by the hash that most
+// servers report for it, or by a quorum of validators. It is not for a hash that the user names,
+// and proves nothing below the anchor. ByServers owns a goroutine for each server, which its
+// context ends. ByQuorum owns those that listen to servers, and waits for them.
+//
+// A Follower subscribes to servers, and calls Fetch for all ledgers between the newest stored one
+// and the tip, each time the tip moves.
+//
+//	f := tip.NewFollower(tip.Config{Servers: servers, Top: top, Fetch: fetch})
 //	err := f.Run(ctx)
 //
 // No single server decides which ledger is the tip. Without a quorum it is the newest ledger that
@@ -9,13 +16,11 @@
 // newest that a quorum of validators has validated, whichever servers forwarded their validations.
 // Fetch always receives the whole stretch from the last ledger below which none is missing up to
 // the tip, so ledgers that closed during a disconnection or a failed fetch are fetched later, and
-// none is left out.
+// none is left out. Run owns a goroutine for each server and waits for them.
 //
-// It is not for fetching, proving or storing: Fetch does all that. Nor is it for a single server's
-// connection (services/ledger/servers).
-//
-// Run owns a goroutine for each server and waits for them.
-package follow
+// The package is not for fetching, proving or storing ranges: Fetch does all that. Nor is it for a
+// single server's connection (services/ledger/servers).
+package tip
 
 import (
 	"context"
@@ -28,7 +33,7 @@ import (
 	"time"
 
 	"dyno/services/ledger/servers/response"
-	"dyno/services/ledger/validators"
+	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/history"
 )
@@ -39,9 +44,9 @@ type Server interface {
 	Subscribe(ctx context.Context, streams ...string) iter.Seq2[response.Event, error]
 }
 
-// Quorum decides what validators agree on: *validators.Quorum. One goroutine at a time calls it.
+// Quorum decides what validators agree on: *trust.Quorum. One goroutine at a time calls it.
 type Quorum interface {
-	Add(validation []byte) (anchor validators.Anchor, reached bool, err error)
+	Add(validation []byte) (anchor trust.Anchor, reached bool, err error)
 }
 
 // ErrStop ends Run. Fetch wraps it in errors that a retry cannot help, such as a failed disk.
@@ -81,7 +86,7 @@ const (
 	maxBackoff = 30 * time.Second
 )
 
-// Follower keeps a store at the tip. New makes it.
+// Follower keeps a store at the tip. NewFollower makes it.
 type Follower struct {
 	config Config
 	wake   chan struct{} // capacity 1: the tip may have moved
@@ -95,8 +100,8 @@ type Follower struct {
 	trouble  error // of the last Fetch; nil: it succeeded
 }
 
-// New makes a follower. It does nothing before Run.
-func New(c Config) (*Follower, error) {
+// NewFollower makes a follower. It does nothing before Run.
+func NewFollower(c Config) (*Follower, error) {
 	if n := len(c.Servers); n == 0 || n > MaxServers {
 		return nil, fmt.Errorf("following takes 1 to %d servers, not %d", MaxServers, n)
 	}
@@ -114,7 +119,7 @@ func New(c Config) (*Follower, error) {
 }
 
 // Run follows until ctx ends (nil), Fetch returns ErrStop, validators contradict each other
-// (validators.ErrConflict), or their list expires (validators.ErrExpired).
+// (trust.ErrConflict), or their list expires (trust.ErrListExpired).
 func (f *Follower) Run(ctx context.Context) error {
 	f.begin()
 	inner, fail := context.WithCancelCause(ctx)

@@ -1,4 +1,4 @@
-package validators
+package trust
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 // quorumOf counts for generated validators, named as in a published list.
 func quorumOf(t testing.TB, all []validator) *Quorum {
 	t.Helper()
-	u := &List{}
+	u := &ValidatorList{}
 	for _, v := range all {
 		u.Validators = append(u.Validators, Validator{v.master.Public(), v.manifest(1)})
 	}
@@ -150,11 +150,11 @@ func TestSharedKey(t *testing.T) {
 	if _, err := q.Manifest((validator{all[0].master, all[1].key}).manifest(5)); err == nil {
 		t.Error("a validator took another's key")
 	}
-	u := &List{Validators: []Validator{{all[0].master.Public(), all[1].manifest(1)}}}
+	u := &ValidatorList{Validators: []Validator{{all[0].master.Public(), all[1].manifest(1)}}}
 	if _, err := NewQuorum(u); err == nil {
 		t.Error("a list with the manifest of a stranger is good")
 	}
-	if _, err := NewQuorum(&List{}); err == nil {
+	if _, err := NewQuorum(&ValidatorList{}); err == nil {
 		t.Error("an empty list has a quorum")
 	}
 }
@@ -185,7 +185,7 @@ func TestVotesAreBounded(t *testing.T) {
 // A published list and its quorum work together, as for a user.
 func TestPublishedListCounts(t *testing.T) {
 	all := validators(5)
-	u, err := Parse(publish(t, signing.NewKey([]byte("p")), signing.NewKey([]byte("k")), all, nil), "")
+	u, err := ParseValidators(publish(t, signing.NewKey([]byte("p")), signing.NewKey([]byte("k")), all, nil), "")
 	if err != nil {
 		t.Fatal(err)
 	}

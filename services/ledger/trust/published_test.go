@@ -1,4 +1,4 @@
-package validators
+package trust
 
 import (
 	"encoding/base64"
@@ -81,7 +81,7 @@ func TestListInForce(t *testing.T) {
 		{"none", nil, 0, "0 blobs"},
 		{"too many", make([]blob, maxBlobs+1), 0, "6 blobs"},
 	} {
-		u, err := parse(versions(t, master, c.blobs...), "", xrpl.Time(1000))
+		u, err := parseValidators(versions(t, master, c.blobs...), "", xrpl.Time(1000))
 		switch {
 		case c.wrong != "":
 			if err == nil || !strings.Contains(err.Error(), c.wrong) {
@@ -100,7 +100,7 @@ func TestQuorumEndsWithItsList(t *testing.T) {
 	all := validators(5)
 	text := publish(t, signing.NewKey([]byte("p")), signing.NewKey([]byte("k")), all, func(l, _ map[string]any) { l["expiration"] = 2000 })
 	now := xrpl.Time(1999)
-	u, err := parse(text, "", now)
+	u, err := parseValidators(text, "", now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestQuorumEndsWithItsList(t *testing.T) {
 			now = now.Add(time.Second)
 		}
 		_, reached, err := q.Add(says(9, 3).Sign(v.key))
-		if reached != (i == 3) || errors.Is(err, ErrExpired) != (i == 4) || Final(err) != (i == 4) {
+		if reached != (i == 3) || errors.Is(err, ErrListExpired) != (i == 4) || Final(err) != (i == 4) {
 			t.Errorf("validator %d: reached %v, %v", i+1, reached, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package writer
+package store
 
 import (
 	"context"
@@ -8,18 +8,14 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"go.uber.org/goleak"
 
-	"dyno/services/ledger/store"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/xrpltest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func opened(t *testing.T) *store.Store {
+func opened(t *testing.T) *Store {
 	t.Helper()
-	s, err := store.Open("data", store.Options{FS: vfs.NewMem()})
+	s, err := Open("data", Options{FS: vfs.NewMem()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +29,7 @@ func TestWriter(t *testing.T) {
 		t.Run(fmt.Sprint(batch), func(t *testing.T) {
 			s := opened(t)
 			var stored, released atomic.Int64
-			w := New(s, Options{Progress: store.Progress{From: 3}, Batch: batch, Stored: func(ledgers []*xrpl.Ledger) {
+			w := NewWriter(s, WriterOptions{Progress: Progress{From: 3}, Batch: batch, Stored: func(ledgers []*xrpl.Ledger) {
 				n := len(ledgers)
 				if n > batch {
 					t.Errorf("%d ledgers in a batch", n)
@@ -68,11 +64,11 @@ func TestWriterStopsAtTheFirstFailure(t *testing.T) {
 	chain := xrpltest.Chain(1, 1, 3*queued, 2)
 	s := opened(t)
 	const inTheWay = 3*queued - 50
-	if err := s.Append(xrpltest.Chain(2, inTheWay, 1, 2), store.Progress{From: 1, To: 1000}); err != nil {
+	if err := s.Append(xrpltest.Chain(2, inTheWay, 1, 2), Progress{From: 1, To: 1000}); err != nil {
 		t.Fatal(err)
 	}
 	var released atomic.Int64
-	w := New(s, Options{Batch: 4})
+	w := NewWriter(s, WriterOptions{Batch: 4})
 	put, failed := 0, error(nil)
 	for i := len(chain) - 1; i >= 0; i-- {
 		put++
@@ -80,10 +76,10 @@ func TestWriterStopsAtTheFirstFailure(t *testing.T) {
 			failed = err
 		}
 	}
-	if err := w.Close(); !errors.Is(err, store.ErrConflict) {
+	if err := w.Close(); !errors.Is(err, ErrConflict) {
 		t.Fatalf("closed with %v", err)
 	}
-	if failed != nil && !errors.Is(failed, store.ErrConflict) {
+	if failed != nil && !errors.Is(failed, ErrConflict) {
 		t.Fatalf("put ended with %v", failed)
 	}
 	if released.Load() != int64(put) {

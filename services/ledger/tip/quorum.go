@@ -1,4 +1,4 @@
-package anchor
+package tip
 
 import (
 	"context"
@@ -9,11 +9,11 @@ import (
 
 	"dyno/services/ledger/servers"
 	"dyno/services/ledger/servers/response"
-	"dyno/services/ledger/validators"
+	"dyno/services/ledger/trust"
 )
 
 // ByQuorum waits until the validators of a list agree on a ledger at or above top, and returns it.
-func (f *Finder) ByQuorum(ctx context.Context, q *validators.Quorum, top uint32) (t validators.Anchor, err error) {
+func (f *AnchorFinder) ByQuorum(ctx context.Context, q *trust.Quorum, top uint32) (t trust.Anchor, err error) {
 	limited, cancel := context.WithTimeout(ctx, f.Timeout)
 	validations, errs, done := f.listen(limited)
 	defer done()
@@ -21,7 +21,7 @@ func (f *Finder) ByQuorum(ctx context.Context, q *validators.Quorum, top uint32)
 	for validation := range validations {
 		a, reached, err := q.Add(validation)
 		switch {
-		case validators.Final(err):
+		case trust.Final(err):
 			return t, err
 		case err != nil || !reached || a.Index < top: // other validations do not count
 			continue
@@ -44,7 +44,7 @@ func (f *Finder) ByQuorum(ctx context.Context, q *validators.Quorum, top uint32)
 // listen passes on the validations that the servers send, until ctx is done. errs returns the last
 // error of each server, and done waits for the listeners; the caller must call both after ctx is
 // done.
-func (f *Finder) listen(ctx context.Context) (validations <-chan []byte, errs func() []error, done func()) {
+func (f *AnchorFinder) listen(ctx context.Context) (validations <-chan []byte, errs func() []error, done func()) {
 	out, last := make(chan []byte), make([]error, len(f.Servers))
 	var listening sync.WaitGroup
 	for i, s := range f.Servers {

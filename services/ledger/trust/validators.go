@@ -1,8 +1,4 @@
-// Package validators reads lists of trusted validators (unique node lists) and counts their signed
-// validations: which ledger a quorum agreed on, from which all ledgers below can be proved. It is
-// not for the format of validations and manifests (services/ledger/signing) nor for fetching them
-// (services/ledger/servers). It starts no goroutines.
-package validators
+package trust
 
 import (
 	"bytes"
@@ -16,8 +12,8 @@ import (
 	"dyno/services/ledger/xrpl"
 )
 
-// List is a list of validators of which the user trusts most, but no single one.
-type List struct {
+// ValidatorList is a list of validators of which the user trusts most, but no single one.
+type ValidatorList struct {
 	Publisher  []byte    // master key of the list's publisher; nil: the user's own list
 	Sequence   uint32    // sequence number of the list
 	Effective  time.Time // start of its validity; zero: unlimited
@@ -31,18 +27,18 @@ type Validator struct {
 	Manifest []byte // names its signing key; nil if the list has none
 }
 
-// ErrExpired reports a list that its publisher no longer vouches for: a validator may have lost its
-// key since. Old history needs today's list as well, because validators agree on the newest ledger,
-// from which the rest is proved downwards.
-var ErrExpired = errors.New("the list of validators has expired")
+// ErrListExpired reports a list that its publisher no longer vouches for: a validator may have lost
+// its key since. Old history needs today's list as well, because validators agree on the newest
+// ledger, from which the rest is proved downwards.
+var ErrListExpired = errors.New("the list of validators has expired")
 
-// expired returns ErrExpired if the list has expired at that time.
-func (u *List) expired(now time.Time) error {
+// expired returns ErrListExpired if the list has expired at that time.
+func (u *ValidatorList) expired(now time.Time) error {
 	if u.Expires.IsZero() || now.Before(u.Expires) {
 		return nil
 	}
 	return fmt.Errorf("%w: list %d of publisher %X was valid until %s; fetch the current one, as with curl -o FILE https://vl.ripple.com, or name a file with the keys of the validators that you trust, one (n...) a line, which does not expire",
-		ErrExpired, u.Sequence, u.Publisher, u.Expires.Format(time.RFC3339))
+		ErrListExpired, u.Sequence, u.Publisher, u.Expires.Format(time.RFC3339))
 }
 
 const (
@@ -51,12 +47,12 @@ const (
 	maxValidators = 1000
 )
 
-// Load reads the trusted validators from a file: the JSON that a publisher serves (as
+// LoadValidators reads the trusted validators from a file: the JSON that a publisher serves (as
 // https://vl.ripple.com), or a text with one public key (n...) a line, where # begins a comment. A
 // published list must be signed by this publisher, given by its master key in hex; with "", the
 // list's own publisher is accepted, so the file's author is trusted. It must be in force now
-// (ErrExpired); a text always is.
-func Load(file, publisher string) (*List, error) {
+// (ErrListExpired); a text always is.
+func LoadValidators(file, publisher string) (*ValidatorList, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("list of validators: %w", err)
@@ -66,19 +62,19 @@ func Load(file, publisher string) (*List, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list of validators: %w", err)
 	}
-	u, err := Parse(data, publisher)
+	u, err := ParseValidators(data, publisher)
 	if err != nil {
 		return nil, fmt.Errorf("list of validators %s: %w", file, err)
 	}
 	return u, nil
 }
 
-// Parse is Load for the content of a file.
-func Parse(data []byte, publisher string) (*List, error) {
-	return parse(data, publisher, time.Now())
+// ParseValidators is LoadValidators for the content of a file.
+func ParseValidators(data []byte, publisher string) (*ValidatorList, error) {
+	return parseValidators(data, publisher, time.Now())
 }
 
-func parse(data []byte, publisher string, now time.Time) (u *List, err error) {
+func parseValidators(data []byte, publisher string, now time.Time) (u *ValidatorList, err error) {
 	data = bytes.TrimSpace(data)
 	switch {
 	case len(data) > maxList:
@@ -106,8 +102,8 @@ func parse(data []byte, publisher string, now time.Time) (u *List, err error) {
 	return u, nil
 }
 
-func parseKeys(data []byte) (*List, error) {
-	u := &List{}
+func parseKeys(data []byte) (*ValidatorList, error) {
+	u := &ValidatorList{}
 	number := 0
 	for line := range strings.Lines(string(data)) {
 		number++

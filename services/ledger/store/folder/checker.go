@@ -1,6 +1,4 @@
-// Package check proves a store again: its ledgers, and that its index has exactly these. It changes
-// nothing. Its goroutines are those of Store, which waits for them.
-package check
+package folder
 
 import (
 	"context"
@@ -19,8 +17,8 @@ import (
 	"dyno/services/ledger/xrpl/history"
 )
 
-// Report is the result of Store.
-type Report struct {
+// CheckReport is the result of CheckStore.
+type CheckReport struct {
 	Ledgers      int `json:"ledgers"`
 	Transactions int `json:"transactions"`
 	Signatures   int `json:"signatures"`
@@ -35,7 +33,7 @@ type Report struct {
 	Received    int       `json:"received,omitempty"` // answers that wait for their proof
 	Repaired    *Repaired `json:"repaired,omitempty"` // earlier repair; nil: none
 
-	Stored history.Set `json:"-"` // set by store/folder
+	Stored history.Set `json:"-"` // set by Check
 }
 
 // Repaired is the result of a repair.
@@ -52,10 +50,10 @@ type Failure struct {
 }
 
 // Clean says whether no failure was found. A sync's remaining work is no failure.
-func (r Report) Clean() bool { return len(r.Failed) == 0 }
+func (r CheckReport) Clean() bool { return len(r.Failed) == 0 }
 
 // Err says what to do about a store that is not clean; nil for one that is.
-func (r Report) Err() error {
+func (r CheckReport) Err() error {
 	failures := len(r.Failed) + r.More
 	if r.Clean() {
 		return nil
@@ -79,22 +77,22 @@ type checker struct {
 	total     int
 
 	mu       sync.Mutex
-	done     int    // ledgers; guarded by mu
-	found    Report // guarded by mu
-	accounts int    // guarded by mu: expected number of keys
-	ids      int    // guarded by mu: expected number of keys of transactions
+	done     int         // ledgers; guarded by mu
+	found    CheckReport // guarded by mu
+	accounts int         // guarded by mu: expected number of keys
+	ids      int         // guarded by mu: expected number of keys of transactions
 }
 
-// Store proves again what is stored: that exactly the ledgers that should be there are; that each
-// header and its transactions have their hashes, and that each ledger is the parent of the one
+// CheckStore proves again what is stored: that exactly the ledgers that should be there are; that
+// each header and its transactions have their hashes, and that each ledger is the parent of the one
 // above (from L1 on); that the transactions are signed (L4); and that every index is complete and
 // has no other entries. It calls report, if it is not nil, after each ledger, one call at a time.
 // It returns an error when it cannot continue; failures of the store are in the report. The caller
 // should not write meanwhile.
-func Store(ctx context.Context, s *store.Store, level trust.Level, report func(done, total int)) (Report, error) {
+func CheckStore(ctx context.Context, s *store.Store, level trust.Level, report func(done, total int)) (CheckReport, error) {
 	stored := s.Stored()
 	c := &checker{store: s, level: level, report: report, total: stored.Len()}
-	c.found = Report{Gaps: []string{}, Failed: []Failure{}}
+	c.found = CheckReport{Gaps: []string{}, Failed: []Failure{}}
 	if level < trust.L4 {
 		var err error
 		if c.found.Marks, err = s.Marks(store.Everything); err != nil {

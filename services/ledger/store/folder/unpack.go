@@ -1,6 +1,4 @@
-// Package unpack proves the ledgers of a pack (services/ledger/xrpl/pack) and stores them. It owns
-// the goroutines that it starts and waits for them.
-package unpack
+package folder
 
 import (
 	"context"
@@ -26,8 +24,8 @@ type Anchor struct {
 	Hash  xrpl.Hash
 }
 
-// Options configure Into.
-type Options struct {
+// UnpackOptions configure Unpack.
+type UnpackOptions struct {
 	Level  trust.Level // L2, or L4, which also checks signatures; L0: the store's own level
 	Anchor Anchor
 
@@ -37,8 +35,8 @@ type Options struct {
 	Stored func(done int)
 }
 
-// Result is the result of Into.
-type Result struct {
+// UnpackResult is the result of Unpack.
+type UnpackResult struct {
 	Head         pack.Head
 	Ledgers      int
 	Transactions int
@@ -46,19 +44,19 @@ type Result struct {
 	Word         string // the source of trust in the top ledger's hash
 }
 
-// Into proves the ledgers of a pack and stores them, block after block from the top one
+// Unpack proves the ledgers of a pack and stores them, block after block from the top one
 // downwards: each has the hash that the one above names, and its transactions are its header's. A
 // wrong ledger ends it before the ledger is stored; ledgers proved before stay. pack.ErrDamaged:
 // the file is damaged. A store that was proved to a higher level than the pack has the pack's level
 // afterwards.
-func Into(ctx context.Context, from io.Reader, s *store.Store, o Options) (Result, error) {
+func Unpack(ctx context.Context, from io.Reader, s *store.Store, o UnpackOptions) (UnpackResult, error) {
 	r, err := pack.NewReader(from)
 	if err != nil {
-		return Result{}, err
+		return UnpackResult{}, err
 	}
 	defer r.Close()
-	o.Level = levelOf(s, o)
-	u := &unpacker{store: s, o: o, done: Result{Head: r.Head}, expected: r.Head.Top, progress: progressOf(s, r.Head, o)}
+	o.Level = packLevel(s, o)
+	u := &unpacker{store: s, o: o, done: UnpackResult{Head: r.Head}, expected: r.Head.Top, progress: packProgress(s, r.Head, o)}
 	if u.done.Word, err = u.word(); err != nil {
 		return u.done, err
 	}
@@ -82,9 +80,9 @@ func Into(ctx context.Context, from io.Reader, s *store.Store, o Options) (Resul
 	}
 }
 
-// levelOf is the level to which a pack is proved: that of Options, or that of the store, as in a
+// packLevel is the level to which a pack is proved: that of o, or that of the store, as in a
 // sync that continues.
-func levelOf(s *store.Store, o Options) trust.Level {
+func packLevel(s *store.Store, o UnpackOptions) trust.Level {
 	if o.Level == trust.L0 {
 		o.Level, _ = trust.ParseLevel(s.Progress().Level) // a store without one is new
 	}
@@ -94,9 +92,9 @@ func levelOf(s *store.Store, o Options) trust.Level {
 	return trust.L4
 }
 
-// progressOf is the progress to store: the store's own, so that its sync continues, with the pack's
-// level if that is lower.
-func progressOf(s *store.Store, h pack.Head, o Options) store.Progress {
+// packProgress is the progress to store: the store's own, so that its sync continues, with the
+// pack's level if that is lower.
+func packProgress(s *store.Store, h pack.Head, o UnpackOptions) store.Progress {
 	if p := s.Progress(); p.Range() != (history.Range{}) {
 		if before, err := trust.ParseLevel(p.Level); err == nil {
 			level := min(before, o.Level)
@@ -113,11 +111,11 @@ func progressOf(s *store.Store, h pack.Head, o Options) store.Progress {
 
 type unpacker struct {
 	store      *store.Store
-	o          Options
+	o          UnpackOptions
 	checker    signing.Checker
 	progress   store.Progress
 	expected   xrpl.Hash // hash of the next ledger
-	done       Result
+	done       UnpackResult
 	signatures atomic.Int64
 }
 

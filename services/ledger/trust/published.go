@@ -1,4 +1,4 @@
-package validators
+package trust
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ const maxBlobs = 5
 // parsePublished returns the list that is in force: of those whose period includes now, the one
 // with the highest sequence. A blob with a wrong signature, even one for another period,
 // invalidates all.
-func parsePublished(data []byte, publisherKey string, now time.Time) (*List, error) {
+func parsePublished(data []byte, publisherKey string, now time.Time) (*ValidatorList, error) {
 	var file published
 	if err := json.Unmarshal(data, &file); err != nil {
 		return nil, fmt.Errorf("not a published list: %w", err)
@@ -50,7 +50,7 @@ func parsePublished(data []byte, publisherKey string, now time.Time) (*List, err
 	if n := len(file.Blobs); n == 0 || n > maxBlobs {
 		return nil, fmt.Errorf("it has %d blobs, not 1 to %d", n, maxBlobs)
 	}
-	var lists []*List
+	var lists []*ValidatorList
 	for i, s := range file.Blobs {
 		if s.Manifest == "" {
 			s.Manifest = file.Manifest
@@ -65,8 +65,8 @@ func parsePublished(data []byte, publisherKey string, now time.Time) (*List, err
 }
 
 // inForce chooses the list in force, or returns why the newest is not. lists has at least one.
-func inForce(lists []*List, now time.Time) (*List, error) {
-	var best, newest, next *List
+func inForce(lists []*ValidatorList, now time.Time) (*ValidatorList, error) {
+	var best, newest, next *ValidatorList
 	for _, u := range lists {
 		switch {
 		case u.Effective.After(now):
@@ -134,7 +134,7 @@ func (p *publisher) show(text string) error {
 	return nil
 }
 
-func (p *publisher) open(s signed) (*List, error) {
+func (p *publisher) open(s signed) (*ValidatorList, error) {
 	if err := p.show(s.Manifest); err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (p *publisher) open(s signed) (*List, error) {
 	return u, nil
 }
 
-func parseBlob(blob []byte) (*List, error) {
+func parseBlob(blob []byte) (*ValidatorList, error) {
 	var list struct {
 		Sequence   uint32 `json:"sequence"`
 		Effective  uint32 `json:"effective"`  // ledger time; 0 if missing
@@ -170,7 +170,7 @@ func parseBlob(blob []byte) (*List, error) {
 	if list.Expiration <= list.Effective {
 		return nil, fmt.Errorf("it is in force from second %d to second %d since 2000, which is never", list.Effective, list.Expiration)
 	}
-	u := &List{Sequence: list.Sequence, Expires: xrpl.Time(list.Expiration)}
+	u := &ValidatorList{Sequence: list.Sequence, Expires: xrpl.Time(list.Expiration)}
 	if list.Effective > 0 {
 		u.Effective = xrpl.Time(list.Effective)
 	}

@@ -1,10 +1,4 @@
-// Package anchor finds a ledger of the XRP Ledger from which those below can be proved: by the hash
-// that most servers report for it, or by a quorum of validators. It is not for a hash that the user
-// names, and proves nothing below the anchor.
-//
-// ByServers owns a goroutine for each server, which its context ends. ByQuorum owns those that
-// listen to servers, and waits for them.
-package anchor
+package tip
 
 import (
 	"errors"
@@ -15,8 +9,8 @@ import (
 	"dyno/services/ledger/servers/response"
 )
 
-// Finder asks servers for anchors. All fields but Hint are required.
-type Finder struct {
+// AnchorFinder asks servers for anchors. All fields but Hint are required.
+type AnchorFinder struct {
 	Servers []*servers.Server
 	Pool    *servers.Pool // of these servers
 	Timeout time.Duration // without an answer, or without a quorum
@@ -33,4 +27,4 @@ var ErrDisagree = errors.New("the servers do not agree")
 var ErrContradiction = errors.New("another hash than the server's most frequent one for the ledger")
 
 // Stalled returns the error when no server answers within Timeout.
-func (f *Finder) Stalled() error { return fmt.Errorf("no answer within %v%s", f.Timeout, f.Hint) }
+func (f *AnchorFinder) Stalled() error { return fmt.Errorf("no answer within %v%s", f.Timeout, f.Hint) }

@@ -1,4 +1,4 @@
-package validators
+package trust
 
 import (
 	"encoding/base64"
@@ -96,7 +96,7 @@ func TestLoad(t *testing.T) {
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		u, err := Load(file, c.publisher)
+		u, err := LoadValidators(file, c.publisher)
 		switch {
 		case c.wrong != "":
 			if err == nil || !strings.Contains(err.Error(), c.wrong) || !strings.Contains(err.Error(), file) {
@@ -110,7 +110,7 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%s: %d, %v, %X", c.name, u.Sequence, u.Expires, u.Publisher)
 		}
 	}
-	if _, err := Load(filepath.Join(t.TempDir(), "none"), ""); err == nil {
+	if _, err := LoadValidators(filepath.Join(t.TempDir(), "none"), ""); err == nil {
 		t.Error("a file that does not exist is a list")
 	}
 }
@@ -120,7 +120,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(xrpl.FormatNodeKey(signing.NewKey([]byte("v")).Public()))
 	f.Add(string(versions(f, signing.NewKey([]byte("p")), blob{sequence: 1, until: inForceUntil, of: 2}, blob{sequence: 2, from: 1, until: inForceUntil, of: 3})))
 	f.Fuzz(func(t *testing.T, text string) {
-		u, err := Parse([]byte(text), "")
+		u, err := ParseValidators([]byte(text), "")
 		if err == nil && (len(u.Validators) == 0 || len(u.Validators) > maxValidators) {
 			t.Errorf("%d validators", len(u.Validators))
 		}

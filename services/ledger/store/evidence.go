@@ -1,7 +1,4 @@
-// Package evidence keeps the wrong answers that servers gave, in flat files, so that people can
-// look at them: at most 1,000 answers and 64 MiB, the newest ones. It is not for deciding whether
-// an answer is wrong. It starts no goroutines.
-package evidence
+package store
 
 import (
 	"cmp"
@@ -21,8 +18,8 @@ import (
 	"dyno/services/ledger/xrpl/answer"
 )
 
-// Wrong is a wrong answer.
-type Wrong struct {
+// WrongAnswer is a wrong answer of a server.
+type WrongAnswer struct {
 	Server string    `json:"server"` // name without secrets
 	Index  uint32    `json:"ledger_index"`
 	Reason string    `json:"reason"`
@@ -50,13 +47,13 @@ const (
 )
 
 var (
-	// ErrMissing means that there is no such answer, or that it was removed.
-	ErrMissing  = errors.New("not kept")
-	errReadOnly = errors.New("the evidence was opened for reading only")
+	// ErrNotKept means that there is no such answer, or that it was removed.
+	ErrNotKept       = errors.New("not kept")
+	errShelfReadOnly = errors.New("the evidence was opened for reading only")
 )
 
-// Options configure Open.
-type Options struct {
+// shelfOptions configure openShelf.
+type shelfOptions struct {
 	FS       vfs.FS
 	Codec    *record.Codec        // compresses; the caller closes it after the shelf
 	Room     func(size int) error // refuses an answer for which the disk has too little room
@@ -65,30 +62,30 @@ type Options struct {
 
 // Shelf is the kept answers. Its methods may be called from many goroutines.
 //
-// A record of its files is: size of the next part (varint), Wrong as JSON, the answer as JSON in
-// zstd.
+// A record of its files is: size of the next part (varint), WrongAnswer as JSON, the answer as
+// JSON in zstd.
 type Shelf struct {
 	files *flat.Files
-	o     Options
+	o     shelfOptions
 	mu    sync.Mutex
 	items []shelved // guarded by mu: oldest first
 	bytes int       // guarded by mu: as stored
 }
 
 type shelved struct {
-	Wrong
+	WrongAnswer
 	ref flat.Ref
 }
 
-// Open opens the shelf in a folder.
-func Open(dir string, o Options) (*Shelf, error) {
+// openShelf opens the shelf in a folder.
+func openShelf(dir string, o shelfOptions) (*Shelf, error) {
 	files, err := flat.Open(dir, flat.Options{FS: o.FS, MaxFile: maxFile})
 	if err != nil {
 		return nil, fmt.Errorf("the evidence of wrong answers: %w", err)
 	}
 	s := &Shelf{files: files, o: o}
 	err = files.Scan(flat.Position{}, func(ref flat.Ref, b []byte) error {
-		if about, text, err := cut(b); err == nil {
+		if about, text, err := cutAnswer(b); err == nil {
 			about.Stored = len(text)
 			s.items = append(s.items, shelved{about, ref})
 			s.bytes += about.Stored
@@ -102,7 +99,7 @@ func Open(dir string, o Options) (*Shelf, error) {
 	return s, nil
 }
 
-func cut(b []byte) (about Wrong, text []byte, err error) {
+func cutAnswer(b []byte) (about WrongAnswer, text []byte, err error) {
 	size, n := binary.Uvarint(b)
 	if n <= 0 || size > uint64(len(b)-n) {
 		return about, nil, flat.ErrDamaged
@@ -125,17 +122,17 @@ func (s *Shelf) trim() (empty []uint32) {
 }
 
 // Keep stores a wrong answer and removes the oldest ones above the limits. The answer survives the
-// death of the process, and after the next Sync a power cut.
-func (s *Shelf) Keep(w Wrong) error {
+// death of the process, and after the next sync a power cut.
+func (s *Shelf) Keep(w WrongAnswer) error {
 	text := answer.AppendLine(make([]byte, 0, 1024+2*record.Size(&w.Ledger)+32*len(w.Ledger.Transactions)), &w.Ledger)
 	w.Size, w.Kept, w.Ledger = len(text), min(len(text), maxAnswer), xrpl.Ledger{}
 	return s.KeepText(w, text[:w.Kept])
 }
 
 // KeepText is Keep for an answer whose text exists already.
-func (s *Shelf) KeepText(w Wrong, text []byte) error {
+func (s *Shelf) KeepText(w WrongAnswer, text []byte) error {
 	if s.o.ReadOnly {
-		return errReadOnly
+		return errShelfReadOnly
 	}
 	compressed := s.o.Codec.Zstd(text) // may run concurrently
 	w.Stored = len(compressed)
@@ -167,12 +164,12 @@ func (s *Shelf) KeepText(w Wrong, text []byte) error {
 }
 
 // All lists the kept answers, oldest first, without their text.
-func (s *Shelf) All() []Wrong {
+func (s *Shelf) All() []WrongAnswer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make([]Wrong, len(s.items))
+	out := make([]WrongAnswer, len(s.items))
 	for i := range out {
-		out[i] = s.items[i].Wrong
+		out[i] = s.items[i].WrongAnswer
 	}
 	return out
 }
@@ -184,11 +181,11 @@ func (s *Shelf) Answer(sequence uint64) ([]byte, error) {
 	s.mu.Unlock()
 	i, found := slices.BinarySearchFunc(items, sequence, func(x shelved, n uint64) int { return cmp.Compare(x.Sequence, n) })
 	if !found {
-		return nil, fmt.Errorf("wrong answer %d: %w", sequence, ErrMissing)
+		return nil, fmt.Errorf("wrong answer %d: %w", sequence, ErrNotKept)
 	}
 	b, err := s.files.Read(items[i].ref, nil)
 	if err == nil {
-		_, b, err = cut(b)
+		_, b, err = cutAnswer(b)
 	}
 	if err == nil {
 		b, err = s.o.Codec.Unzstd(b)
@@ -199,8 +196,8 @@ func (s *Shelf) Answer(sequence uint64) ([]byte, error) {
 	return b, nil
 }
 
-// Sync makes the kept answers durable.
-func (s *Shelf) Sync() error { return s.files.Sync() }
+// sync makes the kept answers durable.
+func (s *Shelf) sync() error { return s.files.Sync() }
 
-// Close syncs and closes the files.
-func (s *Shelf) Close() error { return s.files.Close() }
+// close syncs and closes the files.
+func (s *Shelf) close() error { return s.files.Close() }

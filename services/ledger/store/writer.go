@@ -1,17 +1,14 @@
-// Package writer stores ledgers in the background, in batches, in the order in which they come. It
-// is not for proving them. A writer has a goroutine, which Close ends.
-package writer
+package store
 
 import (
 	"context"
 
-	"dyno/services/ledger/store"
 	"dyno/services/ledger/xrpl"
 )
 
-// Options configure a Writer.
-type Options struct {
-	Progress store.Progress
+// WriterOptions configure a Writer.
+type WriterOptions struct {
+	Progress Progress
 	Batch    int // maximum of queued ledgers in a batch, which is synced once
 
 	// Stored is called with every durable batch, by the writer's goroutine. Nil: not called.
@@ -29,16 +26,16 @@ const queued = 128
 // Writer stores ledgers in the background. Its goroutine takes batches from the queue and stores
 // them one after the other, so that a crash loses the last ones and leaves no hole.
 type Writer struct {
-	store  *store.Store
-	o      Options
+	store  *Store
+	o      WriterOptions
 	queue  chan put
 	done   chan struct{} // closed when the goroutine has ended
 	failed chan struct{} // closed when err is set
 	err    error         // the goroutine's until failed or done is closed
 }
 
-// New starts a Writer.
-func New(s *store.Store, o Options) *Writer {
+// NewWriter starts a Writer.
+func NewWriter(s *Store, o WriterOptions) *Writer {
 	w := &Writer{store: s, o: o, queue: make(chan put, queued), done: make(chan struct{}), failed: make(chan struct{})}
 	go w.work()
 	return w

@@ -1,4 +1,4 @@
-package check
+package folder
 
 import (
 	"bufio"
@@ -17,7 +17,6 @@ import (
 
 	"dyno/parts/quicktest"
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/writer"
 	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/xrpltest"
@@ -54,7 +53,7 @@ func child(dir string) {
 	batch, err := strconv.Atoi(os.Getenv(childBatch))
 	fail(err)
 	reports := make(chan int, childTop)
-	w := writer.New(s, writer.Options{Progress: store.Progress{From: 1, To: childTop, Level: "L2"}, Batch: batch,
+	w := store.NewWriter(s, store.WriterOptions{Progress: store.Progress{From: 1, To: childTop, Level: "L2"}, Batch: batch,
 		Stored: func(ledgers []*xrpl.Ledger) { reports <- len(ledgers) }})
 	go func() { // ends with the process
 		for ledgers := range reports {
@@ -95,7 +94,7 @@ func TestKill(t *testing.T) {
 				if n < durable {
 					t.Fatalf("%d ledgers were durable, %d are there", durable, n)
 				}
-				report, err := Store(t.Context(), s, trust.L2, nil)
+				report, err := CheckStore(t.Context(), s, trust.L2, nil)
 				if err != nil || !report.Clean() || report.Ledgers != n || report.Links != max(0, n-1) || report.Transactions != 2*n {
 					t.Fatalf("%d ledgers: %+v, %v", n, report, err)
 				}

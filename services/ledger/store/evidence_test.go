@@ -1,4 +1,4 @@
-package evidence
+package store
 
 import (
 	"bytes"
@@ -14,40 +14,40 @@ import (
 	"dyno/services/ledger/xrpl/xrpltest"
 )
 
-func opened(t *testing.T, disk vfs.FS) *Shelf {
+func openedShelf(t *testing.T, disk vfs.FS) *Shelf {
 	t.Helper()
 	codec, err := record.NewCodec("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open("evidence", Options{FS: disk, Codec: codec, Room: func(int) error { return nil }})
+	s, err := openShelf("evidence", shelfOptions{FS: disk, Codec: codec, Room: func(int) error { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close(); codec.Close() })
+	t.Cleanup(func() { s.close(); codec.Close() })
 	return s
 }
 
 func TestEvidence(t *testing.T) {
 	disk := vfs.NewMem()
-	s := opened(t, disk)
+	s := openedShelf(t, disk)
 	chain := xrpltest.Chain(1, 5, 2, 2)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for i := range maxAnswers + 2 {
 		if i == 2 { // a file with only outdated answers
-			if err := s.Close(); err != nil {
+			if err := s.close(); err != nil {
 				t.Fatal(err)
 			}
-			s = opened(t, disk)
+			s = openedShelf(t, disk)
 		}
-		if err := s.Keep(Wrong{Server: "http://a", Index: 5, Reason: "wrong", Time: at, Ledger: *chain[0]}); err != nil {
+		if err := s.Keep(WrongAnswer{Server: "http://a", Index: 5, Reason: "wrong", Time: at, Ledger: *chain[0]}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Close(); err != nil {
+	if err := s.close(); err != nil {
 		t.Fatal(err)
 	}
-	s = opened(t, disk)
+	s = openedShelf(t, disk)
 	wrong := s.All()
 	if len(wrong) != maxAnswers || wrong[0].Sequence != 3 || wrong[0].Server != "http://a" || !wrong[0].Time.Equal(at) || wrong[0].Index != 5 {
 		t.Fatalf("%d are kept, the first is %+v", len(wrong), wrong[0])
@@ -56,7 +56,7 @@ func TestEvidence(t *testing.T) {
 	if err != nil || !bytes.Equal(text, answer.AppendLine(nil, chain[0])) {
 		t.Fatalf("%.100s, %v", text, err)
 	}
-	if _, err := s.Answer(2); !errors.Is(err, ErrMissing) {
+	if _, err := s.Answer(2); !errors.Is(err, ErrNotKept) {
 		t.Fatalf("the oldest is there: %v", err)
 	}
 	if files := s.files.List(0); len(files) != 1 || files[0].Number != 2 {
@@ -66,13 +66,13 @@ func TestEvidence(t *testing.T) {
 
 // Large answers remove the oldest, and one that is too large is cut.
 func TestEvidenceIsBounded(t *testing.T) {
-	s := opened(t, vfs.NewMem())
-	if err := s.Keep(Wrong{}); err != nil {
+	s := openedShelf(t, vfs.NewMem())
+	if err := s.Keep(WrongAnswer{}); err != nil {
 		t.Fatal(err)
 	}
 	s.items[0].Stored, s.bytes = maxBytes-100, maxBytes-100
 	huge := xrpl.Ledger{Transactions: []xrpl.Transaction{{Blob: make([]byte, maxAnswer)}}}
-	if err := s.Keep(Wrong{Ledger: huge}); err != nil {
+	if err := s.Keep(WrongAnswer{Ledger: huge}); err != nil {
 		t.Fatal(err)
 	}
 	if wrong := s.All(); len(wrong) != 1 || wrong[0].Sequence != 2 || wrong[0].Kept != maxAnswer || wrong[0].Size <= 2*maxAnswer || s.bytes != wrong[0].Stored {
@@ -102,12 +102,12 @@ func (f unreadableFile) Close() error                    { f.disk.open--; return
 
 func TestUnreadableFilesAreClosed(t *testing.T) {
 	disk := vfs.NewMem()
-	s := opened(t, disk)
-	if err := errors.Join(s.Keep(Wrong{}), s.Close()); err != nil {
+	s := openedShelf(t, disk)
+	if err := errors.Join(s.Keep(WrongAnswer{}), s.close()); err != nil {
 		t.Fatal(err)
 	}
 	broken := &unreadable{FS: disk}
-	if _, err := Open("evidence", Options{FS: broken}); err == nil || broken.open != 0 {
+	if _, err := openShelf("evidence", shelfOptions{FS: broken}); err == nil || broken.open != 0 {
 		t.Errorf("%v, and %d files are open", err, broken.open)
 	}
 }

@@ -1,4 +1,4 @@
-package unpack
+package folder
 
 import (
 	"bytes"
@@ -8,19 +8,15 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"go.uber.org/goleak"
 
 	"dyno/services/ledger/signing"
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/check"
 	"dyno/services/ledger/trust"
 	"dyno/services/ledger/xrpl"
 	"dyno/services/ledger/xrpl/history"
 	"dyno/services/ledger/xrpl/pack"
 	"dyno/services/ledger/xrpl/xrpltest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func packed(t testing.TB, chain []*xrpl.Ledger) []byte {
 	t.Helper()
@@ -45,11 +41,11 @@ func TestRoundTrip(t *testing.T) {
 	for _, n := range []int{1, 64, 3*64 + 5} {
 		chain := xrpltest.Chain(1, 1000, n, 3)
 		s := open(t)
-		u, err := Into(t.Context(), bytes.NewReader(packed(t, chain)), s, Options{})
+		u, err := Unpack(t.Context(), bytes.NewReader(packed(t, chain)), s, UnpackOptions{})
 		if err != nil || u.Ledgers != n || u.Transactions != 3*n || u.Word != "the author of the pack" || u.Head.Top != chain[n-1].Hash {
 			t.Fatalf("%+v, %v", u, err)
 		}
-		report, err := check.Store(t.Context(), s, trust.L2, nil)
+		report, err := CheckStore(t.Context(), s, trust.L2, nil)
 		if err != nil || !report.Clean() || report.Ledgers != n || report.Links != n-1 || len(report.Gaps) != 0 {
 			t.Fatalf("%+v, %v", report, err)
 		}
@@ -104,7 +100,7 @@ func TestTamperedPacksAreNotStored(t *testing.T) {
 			chain := xrpltest.Chain(1, 1, n, 2)
 			change(chain[tampered])
 			s := open(t)
-			u, err := Into(t.Context(), bytes.NewReader(forge(t, pack.Head{Range: history.Range{From: 1, To: n}, Top: chain[n-1].Hash}, chain)), s, Options{})
+			u, err := Unpack(t.Context(), bytes.NewReader(forge(t, pack.Head{Range: history.Range{From: 1, To: n}, Top: chain[n-1].Hash}, chain)), s, UnpackOptions{})
 			if err == nil || !strings.Contains(err.Error(), "tampered") {
 				t.Fatalf("%+v, %v", u, err)
 			}
@@ -115,7 +111,7 @@ func TestTamperedPacksAreNotStored(t *testing.T) {
 	}
 	t.Run("all of it", func(t *testing.T) {
 		other := xrpltest.Chain(2, 1, 3, 2)
-		u, err := Into(t.Context(), bytes.NewReader(forge(t, pack.Head{Range: history.Range{From: 1, To: 3}, Top: xrpl.Hash{1}}, other)), open(t), Options{})
+		u, err := Unpack(t.Context(), bytes.NewReader(forge(t, pack.Head{Range: history.Range{From: 1, To: 3}, Top: xrpl.Hash{1}}, other)), open(t), UnpackOptions{})
 		if err == nil || u.Ledgers != 0 {
 			t.Fatalf("%+v, %v", u, err)
 		}
@@ -151,7 +147,7 @@ func TestAnchors(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			u, err := Into(t.Context(), bytes.NewReader(whole), s, Options{Anchor: test.anchor})
+			u, err := Unpack(t.Context(), bytes.NewReader(whole), s, UnpackOptions{Anchor: test.anchor})
 			if u.Word != test.word || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Fatalf("on the word of %q, %v", u.Word, err)
 			}
@@ -165,12 +161,12 @@ func TestAnchors(t *testing.T) {
 // Real ledgers are signed; generated ones are not.
 func TestSignatures(t *testing.T) {
 	chain := xrpltest.Chain(1, 1, 1, 1)
-	if _, err := Into(t.Context(), bytes.NewReader(packed(t, chain)), open(t), Options{Level: trust.L4}); !errors.Is(err, signing.ErrSignature) {
+	if _, err := Unpack(t.Context(), bytes.NewReader(packed(t, chain)), open(t), UnpackOptions{Level: trust.L4}); !errors.Is(err, signing.ErrSignature) {
 		t.Fatalf("unsigned: %v", err)
 	}
 	for _, real := range xrpltest.Ledgers(t) {
 		l := &real
-		u, err := Into(t.Context(), bytes.NewReader(packed(t, []*xrpl.Ledger{l})), open(t), Options{Level: trust.L4, Anchor: Anchor{l.Index, l.Hash}})
+		u, err := Unpack(t.Context(), bytes.NewReader(packed(t, []*xrpl.Ledger{l})), open(t), UnpackOptions{Level: trust.L4, Anchor: Anchor{l.Index, l.Hash}})
 		if err != nil || u.Ledgers != 1 {
 			t.Fatalf("ledger %d: %+v, %v", l.Index, u, err)
 		}
@@ -200,7 +196,7 @@ func TestLevelOfTheStore(t *testing.T) {
 		if err := s.Append(chain[2:], c.before); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Into(t.Context(), bytes.NewReader(whole), s, Options{Level: c.level}); err != nil {
+		if _, err := Unpack(t.Context(), bytes.NewReader(whole), s, UnpackOptions{Level: c.level}); err != nil {
 			t.Fatal(err)
 		}
 		if p := s.Progress(); p.Proof() != c.want || p.To != 1000 {

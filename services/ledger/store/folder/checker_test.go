@@ -1,4 +1,4 @@
-package check
+package folder
 
 import (
 	"context"
@@ -43,7 +43,7 @@ func filled(t *testing.T, disk vfs.FS) (*store.Store, []*xrpl.Ledger) {
 func TestCheckClean(t *testing.T) {
 	s, _ := filled(t, vfs.NewMem())
 	said := 0
-	report, err := Store(t.Context(), s, trust.L2, func(done, total int) {
+	report, err := CheckStore(t.Context(), s, trust.L2, func(done, total int) {
 		if said++; total != 190 || done != said {
 			t.Errorf("%d of %d after %d", done, total, said)
 		}
@@ -61,7 +61,7 @@ func TestCheckClean(t *testing.T) {
 func TestCheckIsInterruptedBeforeTheIndexes(t *testing.T) {
 	s, _ := filled(t, vfs.NewMem())
 	ctx, cancel := context.WithCancel(t.Context())
-	report, err := Store(ctx, s, trust.L2, func(done, total int) {
+	report, err := CheckStore(ctx, s, trust.L2, func(done, total int) {
 		if done == total {
 			cancel()
 		}
@@ -76,7 +76,7 @@ func TestSampleIsReported(t *testing.T) {
 	if err := s.Append(xrpltest.Chain(1, 5, 2, 1), store.Progress{From: 5, To: 6, Level: "L4", Sample: 10}); err != nil {
 		t.Fatal(err)
 	}
-	report, err := Store(t.Context(), s, trust.L1, nil)
+	report, err := CheckStore(t.Context(), s, trust.L1, nil)
 	if want := "L4 with the signatures of one ledger in 10"; err != nil || report.Synced != want {
 		t.Errorf("%q, %v, not %q", report.Synced, err, want)
 	}
@@ -84,7 +84,7 @@ func TestSampleIsReported(t *testing.T) {
 
 func TestCheckWithoutAnything(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), store.Options{})
-	report, err := Store(t.Context(), s, trust.L4, nil)
+	report, err := CheckStore(t.Context(), s, trust.L4, nil)
 	if err != nil || !report.Clean() || report.Ledgers != 0 {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -153,7 +153,7 @@ func TestCheckFindsDamage(t *testing.T) {
 			}
 			test.damage(t, disk)
 			s = mustOpen(t, disk, store.Options{})
-			report, err := Store(t.Context(), s, trust.L2, nil)
+			report, err := CheckStore(t.Context(), s, trust.L2, nil)
 			if err != nil || report.Clean() {
 				t.Fatalf("%+v, %v", report, err)
 			}
@@ -221,7 +221,7 @@ func accountOf(t *testing.T, l *xrpl.Ledger) (account xrpl.AccountID) {
 // The ledgers are unsigned, so L4 reports each of them.
 func TestCheckSignatures(t *testing.T) {
 	s, _ := filled(t, vfs.NewMem())
-	report, err := Store(t.Context(), s, trust.L4, nil)
+	report, err := CheckStore(t.Context(), s, trust.L4, nil)
 	if err != nil || len(report.Failed) != 190 || !strings.Contains(report.Failed[0].Reason, "signature") {
 		t.Fatalf("%+v, %v", report.Failed[:min(1, len(report.Failed))], err)
 	}
@@ -247,7 +247,7 @@ func TestCheckOfRepeatedTransactions(t *testing.T) {
 	if err := s.Append(chain, store.Progress{From: 1, To: 1000}); err != nil {
 		t.Fatal(err)
 	}
-	report, err := Store(t.Context(), s, trust.L2, nil)
+	report, err := CheckStore(t.Context(), s, trust.L2, nil)
 	if err != nil || !report.Clean() || report.Ledgers != 4 || report.Transactions != 12 || report.Links != 3 {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -267,7 +267,7 @@ func TestCheckOfAccountsLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, lacking := range []int{29, 0} {
-		if report, err := Store(t.Context(), s, trust.L2, nil); err != nil || !report.Clean() || s.Lacking() != lacking {
+		if report, err := CheckStore(t.Context(), s, trust.L2, nil); err != nil || !report.Clean() || s.Lacking() != lacking {
 			t.Errorf("%d are lacking: %+v, %v", s.Lacking(), report, err)
 		}
 		if err := s.IndexAccounts(t.Context()); err != nil {

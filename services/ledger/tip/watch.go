@@ -1,4 +1,4 @@
-package follow
+package tip
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"dyno/services/ledger/servers/response"
-	"dyno/services/ledger/validators"
+	"dyno/services/ledger/trust"
 )
 
 // remembered is how many of a server's last ledgers are kept. Servers differ by a few at most.
@@ -68,7 +68,7 @@ func (f *Follower) watch(ctx context.Context, w *watched, fail context.CancelCau
 		if ctx.Err() != nil {
 			return
 		}
-		if validators.Final(err) {
+		if trust.Final(err) {
 			fail(err)
 			return
 		}
@@ -124,7 +124,7 @@ func (f *Follower) listen(ctx context.Context, w *watched) error {
 // errNoBytes is for servers whose validations cannot be counted.
 var errNoBytes = errors.New("it forwards validations without their bytes, which a quorum needs; add a server with a newer rippled")
 
-// heard processes an event. An error is the server's fault, or one for which validators.Final is
+// heard processes an event. An error is the server's fault, or one for which trust.Final is
 // true.
 func (f *Follower) heard(w *watched, e response.Event) error {
 	f.mu.Lock()
