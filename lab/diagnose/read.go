@@ -241,6 +241,9 @@ func (e *evidence) traced(r *record.Run) {
 		e.signals[rules.Waiting] = math.Min(1, all/spent)
 		e.signals[rules.WaitTop] = math.Min(1, top/spent)
 		e.signals[rules.LockWait] = math.Min(1, sums[stacks.WaitLock]/spent)
+		if e.disturbed {
+			e.signals[rules.Unqueued] = top / (all + t.Running)
+		}
 		e.signals[rules.OnClient] = math.Min(1, onClient/spent)
 		if ready, seen := e.signals[rules.RunnableWait]; seen {
 			e.signals[rules.RunnableWait] = math.Min(1, ready/spent)

@@ -79,6 +79,7 @@ var All = []Rule{
 	{Lock, "", []Condition{at(LockWait, ThresholdLockWait)}},
 	{Generator, "", []Condition{at(OnClient, ThresholdOnClient)}},
 	{Wait, "", []Condition{at(WaitTop, ThresholdWaiting), at(SerialBusy, ThresholdSerialBusy)}},
+	{Wait, "", []Condition{at(Unqueued, ThresholdWaiting), at(SerialBusy, ThresholdSerialBusy)}},
 	{Wait, "", []Condition{at(WaitTop, ThresholdWaiting), below(Running, ThresholdRunning)}},
 	{Wait, "", []Condition{at(WaitTop, ThresholdWaiting), missing(Running)}},
 	{Lock, Spun, []Condition{at(Utilisation, ThresholdBusyCPU), at(LockSpin, ThresholdSpinning)}},

@@ -41,6 +41,8 @@ func TestJudge(t *testing.T) {
 		{"a late generator beside an idle service", idle, Signals{GeneratorLag: 0.5}, Generator, "", nil},
 		{"a late generator beside a busy service", busy, Signals{GeneratorLag: 0.5}, CPU, "", nil},
 		{"computing beside neighbours", busy, Signals{Neighbours: 0.5, Delayed: 0.8}, CPU, "", nil},
+		{"one consumer, beside neighbours for which requests queue", busy, Signals{WaitTop: 0.45, Unqueued: 0.9, SerialBusy: 0.85}, Wait, "", nil},
+		{"computing beside neighbours for which requests queue", busy, Signals{WaitTop: 0.1, Unqueued: 0.6, SerialBusy: 0.2}, CPU, "", nil},
 		{"nothing but neighbours", idle, Signals{Neighbours: 0.5, Delayed: 0.8}, Environment, "", nil},
 		{"busy while requests wait for one another", busy, Signals{WaitTop: 0.97, Running: 0.5}, Wait, "", nil},
 		{"busy while requests wait for workers that compute", busy, Signals{WaitTop: 0.97, Running: 0.95}, CPU, "", []Bottleneck{Wait}},
