@@ -109,7 +109,7 @@ const most = 0.9
 func (c CPU) UsedUp() bool { return c.Target > 0 && c.times(Removal{}) < 1/most }
 
 // times is the throughput that the CPUs permit after a removal, as a multiple of the present one.
-// The load generator and the dependencies need as much per request as before. Other
+// The load generator and the dependencies need as much per request as before, less r.Others. Other
 // processes continue: a runnable thread gets a CPU for the same share of the time as before.
 func (c CPU) times(r Removal) float64 {
 	ready, machine := max(c.Ready, c.Target), c.Machine
@@ -118,7 +118,8 @@ func (c CPU) times(r Removal) float64 {
 	if ready >= most*limit {
 		machine = min(machine, c.Target+c.Others) // other processes leave them no more
 	}
-	return min(limit/(ready*(1-r.CPU)), machine/(c.Target*(1-r.CPU)+c.Others))
+	beside := max(0, c.Others-r.Others)
+	return min(limit/(ready*(1-r.CPU)), machine/(c.Target*(1-r.CPU)+beside))
 }
 
 // without is the least CPU use of the same requests when none of them waits: what the target's code

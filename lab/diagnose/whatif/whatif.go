@@ -51,6 +51,7 @@ type Removal struct {
 	Waits  []string // kinds of wait that end
 	Part   float64  // share of that wait, or of the holding of a lock, that ends; 0: all of it
 	PartOf string   // where that share of the holding is spent: "in (*os.File).Sync"
+	Others float64  // cores of other processes that are no longer used
 	Time   float64  // share of the requests' time that they wait there; 0: unknown
 	// Missing is the figure that a model would need; empty: nothing is missing.
 	Missing string
