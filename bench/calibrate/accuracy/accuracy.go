@@ -24,10 +24,10 @@ func Verdict(j calibration.Judged) string {
 	if j.Kind != "" && j.Verdict.Kind != "" {
 		verdict += " " + j.Verdict.Kind
 	}
-	if j.Verdict.Confirmed || j.Verdict.Bottleneck == rules.Unknown {
-		return verdict
+	if j.Disturbed() {
+		return verdict + " (unconfirmed)"
 	}
-	return verdict + " (unconfirmed)"
+	return verdict
 }
 
 // Print writes the results of the cases: the confusion matrix, how often the verdicts are right,

@@ -107,10 +107,15 @@ func Outsider(cases []Case, prior rules.Thresholds) []Judged {
 	return out
 }
 
+// Disturbed reports whether other processes may have influenced a verdict, so that it is unconfirmed.
+func (j Judged) Disturbed() bool {
+	return j.Verdict.Disturbed != "" && !j.Verdict.Confirmed && j.Verdict.Bottleneck != rules.Unknown
+}
+
 // Unconfirmed is how many of the right verdicts other processes may have influenced.
 func Unconfirmed(judged []Judged) (n int) {
 	for _, j := range judged {
-		if j.Outcome == Right && !j.Verdict.Confirmed && j.Verdict.Bottleneck != rules.Unknown {
+		if j.Outcome == Right && j.Disturbed() {
 			n++
 		}
 	}
