@@ -1,10 +1,10 @@
-// Package cluster is the journal that several nodes share: raft puts accepted transactions and
-// sealed blocks into one order, a majority has them on disk before an answer names them, and each
-// node executes the blocks. The leader accepts and seals; the others forward to it what they are
-// sent.
+// Package cluster is several nodes of one chain. A Journal is the journal that they share: raft
+// puts accepted transactions and sealed blocks into one order, a majority has them on disk before
+// an answer names them, and each node executes the blocks. The leader accepts and seals; the others
+// forward to it what they are sent. A Solo connects nodes of which one seals and the others follow.
 //
-// It is not for one node alone (package journal). A Journal owns the goroutines of its connections
-// and of raft, which Close ends.
+// It is not for one node alone (package journal), nor for connections (package peers). A Journal
+// and a Solo own their goroutines, which Close ends.
 package cluster
 
 import (

@@ -11,7 +11,6 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"dyno/services/chain/blocksync"
-	"dyno/services/chain/gossip"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/node"
 	"dyno/services/chain/peers"
@@ -25,7 +24,7 @@ type Solo struct {
 	o            Options
 	sealer       peers.ID   // zero: this node
 	node         *node.Node // since Start
-	gossip       *gossip.Gossip
+	gossip       *gossip
 	tasks        tasks
 
 	mu    sync.Mutex
@@ -59,9 +58,9 @@ func (s *Solo) Start(n *node.Node) {
 			s.mu.Unlock()
 		}
 	})
-	s.gossip = gossip.New(talk{s}, s.o.Network)
+	s.gossip = newGossip(talk{s}, s.o.Network)
 	s.tasks.start(s.o.Fail, func(ctx context.Context) error { return s.o.Network.Run(ctx, s.o.Listener) },
-		func(ctx context.Context) error { s.gossip.Run(ctx); return nil }, s.announce, s.follow)
+		func(ctx context.Context) error { s.gossip.run(ctx); return nil }, s.announce, s.follow)
 }
 
 // Close disconnects the node.
@@ -102,7 +101,7 @@ func (s *Solo) announce(ctx context.Context) error {
 		select {
 		case <-s.node.Grown(head):
 			head = s.node.Chain().Head().Number.Uint64()
-			s.gossip.Announce()
+			s.gossip.announce()
 		case <-accepted.More:
 			accepted = s.node.Accepted(accepted.From+uint64(len(accepted.Hashes)), math.MaxInt)
 			s.spread(accepted.Hashes)
@@ -116,7 +115,7 @@ func (s *Solo) spread(hashes []common.Hash) {
 	for _, hash := range hashes {
 		if tx := s.node.Waiting(hash); tx != nil && s.Leads() { // gossip passes on what comes from others
 			if raw, err := tx.MarshalBinary(); err == nil {
-				s.gossip.Spread(raw)
+				s.gossip.spread(raw)
 			}
 		}
 	}
@@ -172,12 +171,12 @@ func (s *Solo) fetch(ctx context.Context) error {
 // talk is the node as gossip sees it.
 type talk struct{ s *Solo }
 
-// Submit implements gossip.Node. The sealer is sent transactions by requests only.
-func (t talk) Submit(_ context.Context, raws [][]byte) []gossip.Verdict {
-	verdicts := make([]gossip.Verdict, len(raws))
+// Submit implements talker. The sealer is sent transactions by requests only.
+func (t talk) Submit(_ context.Context, raws [][]byte) []verdict {
+	verdicts := make([]verdict, len(raws))
 	if t.s.Leads() {
 		for i := range verdicts {
-			verdicts[i] = gossip.Known
+			verdicts[i] = wasKnown
 		}
 		return verdicts
 	}
@@ -186,19 +185,19 @@ func (t talk) Submit(_ context.Context, raws [][]byte) []gossip.Verdict {
 		if err == nil {
 			continue
 		}
-		verdicts[i] = gossip.Refused
+		verdicts[i] = wasRefused
 		tx := new(types.Transaction)
 		if err = tx.UnmarshalBinary(raws[i]); err == nil {
 			_, err = types.Sender(signer, tx)
 		}
 		if err != nil {
-			verdicts[i] = gossip.Invalid
+			verdicts[i] = wasInvalid
 		}
 	}
 	return verdicts
 }
 
-// Waiting implements gossip.Node.
+// Waiting implements talker.
 func (t talk) Waiting(visit func(raw []byte) bool) {
 	for _, raw := range t.s.node.Raws() {
 		if !visit(raw) {
@@ -207,13 +206,13 @@ func (t talk) Waiting(visit func(raw []byte) bool) {
 	}
 }
 
-// Head implements gossip.Node.
+// Head implements talker.
 func (t talk) Head() (uint64, common.Hash) {
 	head := t.s.node.Chain().Head()
 	return head.Number.Uint64(), head.Hash()
 }
 
-// PeerHead implements gossip.Node.
+// PeerHead implements talker.
 func (t talk) PeerHead(from peers.ID, number uint64, _ common.Hash) {
 	t.s.mu.Lock()
 	t.s.heads[from] = number

@@ -1,10 +1,4 @@
-// Package gossip spreads transactions and the number of the last block among peers. A transaction
-// that a node has accepted goes to its peers in batches, and those to which it is new pass it on.
-// It goes again to a peer that connects, and now and then, so that one that was lost arrives.
-//
-// A peer that sends many transactions which no state makes valid is blamed. The package is not for
-// fetching blocks (package blocksync), nor for deciding what is accepted. Run owns its goroutine.
-package gossip
+package cluster
 
 import (
 	"bytes"
@@ -21,40 +15,40 @@ import (
 	"dyno/services/chain/peers"
 )
 
-// Bounds.
+// Bounds of gossip.
 const (
 	batchBytes  = 512 << 10
 	batchItems  = 1024
 	offerBytes  = 4 << 20 // of the waiting transactions, in one offer
 	queuedBytes = 8 << 20 // of transactions that wait for the next batch; further ones are left to an offer
-	known       = 32 << 10
+	knownHashes = 32 << 10
 	offerEvery  = 10 * time.Second
 	maxInvalid  = 100 // transactions a minute, from one peer
 )
 
-// Verdict is what became of a transaction that a peer sent.
-type Verdict int
+// verdict is what became of a transaction that a peer sent.
+type verdict int
 
 // The verdicts.
 const (
-	Accepted Verdict = iota
-	Known            // it waits already, or is in a block
-	Refused          // by the state or by a limit: another time it may be accepted
-	Invalid          // no state makes it valid, so that its sender should not have accepted it
+	wasAccepted verdict = iota
+	wasKnown            // it waits already, or is in a block
+	wasRefused          // by the state or by a limit: another time it may be accepted
+	wasInvalid          // no state makes it valid, so that its sender should not have accepted it
 )
 
-// Network is what gossip needs of a peers.Network.
-type Network interface {
+// noteNetwork is what gossip needs of a peers.Network.
+type noteNetwork interface {
 	Handle(kind peers.Kind, do peers.Note)
 	Watch(do func(id peers.ID, connected bool))
 	Send(to peers.ID, kind peers.Kind, body []byte) error
 	Broadcast(kind peers.Kind, body []byte, but peers.ID)
 }
 
-// Node is what gossip needs of the node.
-type Node interface {
+// talker is what gossip needs of the node.
+type talker interface {
 	// Submit judges transactions of a peer, and keeps the valid ones. Their bytes are the node's.
-	Submit(ctx context.Context, raws [][]byte) []Verdict
+	Submit(ctx context.Context, raws [][]byte) []verdict
 	// Waiting calls visit with waiting transactions, until it returns false.
 	Waiting(visit func(raw []byte) bool)
 	// Head is the last block.
@@ -63,12 +57,17 @@ type Node interface {
 	PeerHead(from peers.ID, number uint64, hash common.Hash)
 }
 
-// Gossip is a node's gossip. Any goroutine may use it.
-type Gossip struct {
-	node    Node
-	network Network
+// gossip spreads transactions and the number of the last block among peers. A transaction that a
+// node has accepted goes to its peers in batches, and those to which it is new pass it on. It goes
+// again to a peer that connects, and now and then, so that one that was lost arrives.
+//
+// A peer that sends many transactions which no state makes valid is blamed. Any goroutine may use
+// it.
+type gossip struct {
+	node    talker
+	network noteNetwork
 	known   *lru.Cache[common.Hash, struct{}]
-	skipped atomic.Uint64
+	skipped atomic.Uint64 // transactions that too many others before them left to a later offer
 
 	mu      sync.Mutex
 	queued  [][]byte
@@ -84,10 +83,10 @@ type tally struct {
 	count int
 }
 
-// New returns the gossip of a node over a network that does not run yet.
-func New(node Node, n Network) *Gossip {
-	g := &Gossip{
-		node: node, network: n, known: lru.NewCache[common.Hash, struct{}](known), wake: make(chan struct{}, 1),
+// newGossip returns the gossip of a node over a network that does not run yet.
+func newGossip(node talker, n noteNetwork) *gossip {
+	g := &gossip{
+		node: node, network: n, known: lru.NewCache[common.Hash, struct{}](knownHashes), wake: make(chan struct{}, 1),
 		invalid: map[peers.ID]*tally{}, newOnes: map[peers.ID]bool{},
 	}
 	n.Handle(peers.Transactions, g.transactions)
@@ -97,7 +96,7 @@ func New(node Node, n Network) *Gossip {
 }
 
 // changed remembers a peer that has connected: it is sent what it may lack.
-func (g *Gossip) changed(id peers.ID, connected bool) {
+func (g *gossip) changed(id peers.ID, connected bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if connected {
@@ -106,8 +105,8 @@ func (g *Gossip) changed(id peers.ID, connected bool) {
 	}
 }
 
-// Spread sends transactions that this node has accepted to its peers, soon. It does not wait.
-func (g *Gossip) Spread(raws ...[]byte) {
+// spread sends transactions that this node has accepted to its peers, soon. It does not wait.
+func (g *gossip) spread(raws ...[]byte) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, raw := range raws {
@@ -121,28 +120,25 @@ func (g *Gossip) Spread(raws ...[]byte) {
 	g.signal()
 }
 
-// Skipped is the number of transactions that too many others before them left to a later offer.
-func (g *Gossip) Skipped() uint64 { return g.skipped.Load() }
-
-func (g *Gossip) signal() {
+func (g *gossip) signal() {
 	select {
 	case g.wake <- struct{}{}:
 	default:
 	}
 }
 
-// Announce sends the last block's number and hash to all peers.
-func (g *Gossip) Announce() {
+// announce sends the last block's number and hash to all peers.
+func (g *gossip) announce() {
 	g.network.Broadcast(peers.Head, g.headBody(), peers.ID{})
 }
 
-func (g *Gossip) headBody() []byte {
+func (g *gossip) headBody() []byte {
 	number, hash := g.node.Head()
 	return append(binary.BigEndian.AppendUint64(nil, number), hash[:]...)
 }
 
-// Run sends what is queued, as much in a batch as has come meanwhile, until ctx ends.
-func (g *Gossip) Run(ctx context.Context) {
+// run sends what is queued, as much in a batch as has come meanwhile, until ctx ends.
+func (g *gossip) run(ctx context.Context) {
 	again := time.NewTicker(offerEvery)
 	defer again.Stop()
 	for {
@@ -150,7 +146,7 @@ func (g *Gossip) Run(ctx context.Context) {
 		case <-g.wake:
 			g.flush()
 		case <-again.C:
-			g.Announce()
+			g.announce()
 			g.offer(func(body []byte) { g.network.Broadcast(peers.Transactions, body, peers.ID{}) })
 		case <-ctx.Done():
 			return
@@ -159,7 +155,7 @@ func (g *Gossip) Run(ctx context.Context) {
 }
 
 // flush sends what is queued to all, and to new peers the head and what waits.
-func (g *Gossip) flush() {
+func (g *gossip) flush() {
 	g.mu.Lock()
 	raws, newOnes := g.queued, g.newOnes
 	g.queued, g.bytes, g.newOnes = nil, 0, map[peers.ID]bool{}
@@ -176,7 +172,7 @@ func (g *Gossip) flush() {
 }
 
 // offer sends waiting transactions in batches.
-func (g *Gossip) offer(send func(body []byte)) {
+func (g *gossip) offer(send func(body []byte)) {
 	b, size := batch{send: send}, 0
 	g.node.Waiting(func(raw []byte) bool {
 		b.add(raw)
@@ -209,7 +205,7 @@ func (b *batch) flush() {
 }
 
 // transactions handles a batch of a peer, and passes on what was new.
-func (g *Gossip) transactions(ctx context.Context, from peers.ID, body []byte) error {
+func (g *gossip) transactions(ctx context.Context, from peers.ID, body []byte) error {
 	raws, err := peers.Items(body, batchItems)
 	if err != nil {
 		return &peers.Offence{Err: err}
@@ -228,12 +224,12 @@ func (g *Gossip) transactions(ctx context.Context, from peers.ID, body []byte) e
 	on := batch{send: func(body []byte) { g.network.Broadcast(peers.Transactions, body, from) }}
 	for i, verdict := range g.node.Submit(ctx, fresh) {
 		switch verdict {
-		case Accepted:
+		case wasAccepted:
 			on.add(fresh[i])
 			g.known.Add(hashes[i], struct{}{})
-		case Known:
+		case wasKnown:
 			g.known.Add(hashes[i], struct{}{})
-		case Invalid:
+		case wasInvalid:
 			invalid++
 		}
 	}
@@ -242,7 +238,7 @@ func (g *Gossip) transactions(ctx context.Context, from peers.ID, body []byte) e
 }
 
 // count counts invalid transactions of a peer.
-func (g *Gossip) count(from peers.ID, invalid int) error {
+func (g *gossip) count(from peers.ID, invalid int) error {
 	if invalid == 0 {
 		return nil
 	}
@@ -261,7 +257,7 @@ func (g *Gossip) count(from peers.ID, invalid int) error {
 }
 
 // head handles the number and hash of a peer's last block.
-func (g *Gossip) head(_ context.Context, from peers.ID, body []byte) error {
+func (g *gossip) head(_ context.Context, from peers.ID, body []byte) error {
 	if len(body) != 8+common.HashLength {
 		return peers.Offencef("a head of %d bytes", len(body))
 	}

@@ -1,4 +1,4 @@
-package gossip
+package cluster
 
 import (
 	"bytes"
@@ -70,9 +70,9 @@ func (e *end) Send(to peers.ID, kind peers.Kind, body []byte) error {
 	return nil
 }
 
-// node accepts transactions that begin with "ok".
-type node struct {
-	*Gossip
+// gossiper accepts transactions that begin with "ok".
+type gossiper struct {
+	*gossip
 	end   *end
 	mu    sync.Mutex
 	pool  []string
@@ -80,27 +80,27 @@ type node struct {
 	heads []string
 }
 
-func (n *node) Submit(_ context.Context, raws [][]byte) []Verdict {
+func (n *gossiper) Submit(_ context.Context, raws [][]byte) []verdict {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.calls += len(raws)
-	verdicts := make([]Verdict, len(raws))
+	verdicts := make([]verdict, len(raws))
 	for i, raw := range raws {
 		switch text := string(raw); {
 		case slices.Contains(n.pool, text):
-			verdicts[i] = Known
+			verdicts[i] = wasKnown
 		case strings.HasPrefix(text, "ok"):
 			n.pool = append(n.pool, text)
 		case strings.HasPrefix(text, "later"):
-			verdicts[i] = Refused
+			verdicts[i] = wasRefused
 		default:
-			verdicts[i] = Invalid
+			verdicts[i] = wasInvalid
 		}
 	}
 	return verdicts
 }
 
-func (n *node) Waiting(visit func([]byte) bool) {
+func (n *gossiper) Waiting(visit func([]byte) bool) {
 	n.mu.Lock()
 	raws := slices.Clone(n.pool)
 	n.mu.Unlock()
@@ -111,33 +111,33 @@ func (n *node) Waiting(visit func([]byte) bool) {
 	}
 }
 
-func (n *node) Head() (uint64, common.Hash) { return uint64(n.end.id[0]), common.Hash{n.end.id[0]} }
+func (n *gossiper) Head() (uint64, common.Hash) { return uint64(n.end.id[0]), common.Hash{n.end.id[0]} }
 
-func (n *node) PeerHead(from peers.ID, number uint64, hash common.Hash) {
+func (n *gossiper) PeerHead(from peers.ID, number uint64, hash common.Hash) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.heads = append(n.heads, fmt.Sprint(from[0], number, hash[0]))
 }
 
 // accept is what the API does.
-func (n *node) accept(texts ...string) {
+func (n *gossiper) accept(texts ...string) {
 	for _, text := range texts {
 		n.Submit(context.Background(), [][]byte{[]byte(text)})
-		n.Spread([]byte(text))
+		n.spread([]byte(text))
 	}
 }
 
-func (n *node) has() string {
+func (n *gossiper) has() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return strings.Join(slices.Sorted(slices.Values(n.pool)), " ")
 }
 
 // line runs nodes 1 to size, each connected to those beside it, in a bubble.
-func line(t *testing.T, size int, test func(w *wires, nodes []*node)) {
+func line(t *testing.T, size int, test func(w *wires, nodes []*gossiper)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wires{ends: map[peers.ID]*end{}}
-		var nodes []*node
+		var nodes []*gossiper
 		for i := range size {
 			e := &end{wires: w, id: peers.ID{byte(i + 1)}, notes: map[peers.Kind]peers.Note{}}
 			if i > 0 {
@@ -147,14 +147,14 @@ func line(t *testing.T, size int, test func(w *wires, nodes []*node)) {
 				e.near = append(e.near, peers.ID{byte(i + 2)})
 			}
 			w.ends[e.id] = e
-			n := &node{end: e}
-			n.Gossip = New(n, e)
+			n := &gossiper{end: e}
+			n.gossip = newGossip(n, e)
 			nodes = append(nodes, n)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		for _, n := range nodes {
-			running.Go(func() { n.Run(ctx) })
+			running.Go(func() { n.run(ctx) })
 		}
 		test(w, nodes)
 		cancel()
@@ -163,7 +163,7 @@ func line(t *testing.T, size int, test func(w *wires, nodes []*node)) {
 }
 
 func TestTransactionsReachAll(t *testing.T) {
-	line(t, 4, func(_ *wires, nodes []*node) {
+	line(t, 4, func(_ *wires, nodes []*gossiper) {
 		nodes[0].accept("ok 1", "ok 2")
 		nodes[3].accept("ok 3")
 		synctest.Wait()
@@ -181,7 +181,7 @@ func TestTransactionsReachAll(t *testing.T) {
 }
 
 func TestLostTransactionsArriveLater(t *testing.T) {
-	line(t, 2, func(w *wires, nodes []*node) {
+	line(t, 2, func(w *wires, nodes []*gossiper) {
 		w.lose(true)
 		nodes[0].accept("ok 1")
 		synctest.Wait()
@@ -206,7 +206,7 @@ func TestLostTransactionsArriveLater(t *testing.T) {
 }
 
 func TestBatchesAreBounded(t *testing.T) {
-	line(t, 2, func(w *wires, nodes []*node) {
+	line(t, 2, func(w *wires, nodes []*gossiper) {
 		large := strings.Repeat("x", 100<<10)
 		for i := range 20 {
 			nodes[0].accept(fmt.Sprint("ok ", i, large))
@@ -217,21 +217,21 @@ func TestBatchesAreBounded(t *testing.T) {
 		}
 		w.notes = 0
 		for range 3000 {
-			nodes[0].Spread([]byte("ok"))
+			nodes[0].spread([]byte("ok"))
 		}
 		synctest.Wait()
 		if w.notes < 3 || w.notes > 100 {
 			t.Errorf("3,000 transactions came in %d notes", w.notes)
 		}
-		nodes[0].Spread(slices.Repeat([][]byte{[]byte(large)}, 100)...)
-		if nodes[0].Skipped() == 0 {
+		nodes[0].spread(slices.Repeat([][]byte{[]byte(large)}, 100)...)
+		if nodes[0].skipped.Load() == 0 {
 			t.Error("the queue takes 10 MB")
 		}
 	})
 }
 
 func TestInvalidTransactionsAreBlamed(t *testing.T) {
-	line(t, 2, func(w *wires, nodes []*node) {
+	line(t, 2, func(w *wires, nodes []*gossiper) {
 		send := func(texts ...string) {
 			var body []byte
 			for _, text := range texts {
