@@ -2,6 +2,7 @@
 // puts accepted transactions and sealed blocks into one order, a majority has them on disk before
 // an answer names them, and each node executes the blocks. The leader accepts and seals; the others
 // forward to it what they are sent. A Solo connects nodes of which one seals and the others follow.
+// Blocks that a node lacks it fetches from the others.
 //
 // It is not for one node alone (package journal), nor for connections (package peers). A Journal
 // and a Solo own their goroutines, which Close ends.

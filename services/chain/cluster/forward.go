@@ -10,7 +10,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"dyno/services/chain/blocksync"
 	"dyno/services/chain/node"
 	"dyno/services/chain/peers"
 )
@@ -25,8 +24,8 @@ const (
 func serve(network *peers.Network, n *node.Node, leads func() bool) {
 	c := n.Chain()
 	head := func() uint64 { return c.Head().Number.Uint64() }
-	network.Serve(peers.Blocks, blocksync.Serve(head, c.Blocks.RawBlock))
-	network.Serve(peers.Hashes, blocksync.Serve(head, func(number uint64) ([]byte, error) {
+	network.Serve(peers.Blocks, serveBlocks(head, c.Blocks.RawBlock))
+	network.Serve(peers.Hashes, serveBlocks(head, func(number uint64) ([]byte, error) {
 		hash, err := c.HashOf(number)
 		return hash[:], err
 	}))

@@ -10,7 +10,6 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 
-	"dyno/services/chain/blocksync"
 	"dyno/services/chain/peers"
 )
 
@@ -80,14 +79,14 @@ func (m machine) level(ctx context.Context) error {
 			into := following{m.j.node, nil}
 			head := into.Head()
 			limited, cancel := context.WithTimeout(ctx, again)
-			hashes, err := blocksync.Request(limited, m.j.network, id, peers.Hashes, head, 1<<20)
+			hashes, err := requestBlocks(limited, m.j.network, id, peers.Hashes, head, 1<<20)
 			cancel()
 			if err != nil || len(hashes) < 2 { // a peer that has gone does not vote either
 				break
 			}
 			last := head + uint64(len(hashes)-1)
 			m.j.target.Store(last)
-			err = fetch(ctx, m.j.o.Log, into, []blocksync.Peer{blocksync.Remote(m.j.network, id, last)}, last)
+			err = fetch(ctx, m.j.o.Log, into, []source{newRemote(m.j.network, id, last)}, last)
 			m.j.target.Store(0)
 			if err != nil {
 				return err
@@ -122,9 +121,9 @@ func (m machine) catchUp(ctx context.Context, number uint64, want common.Hash) e
 	m.j.target.Store(number)
 	defer m.j.target.Store(0)
 	for n.Chain().Head().Number.Uint64() < number {
-		var from []blocksync.Peer
+		var from []source
 		for _, id := range m.j.network.Connected() {
-			from = append(from, blocksync.Remote(m.j.network, id, number))
+			from = append(from, newRemote(m.j.network, id, number))
 		}
 		if err := fetch(ctx, m.j.o.Log, following{n, nil}, from, number); err != nil {
 			return err

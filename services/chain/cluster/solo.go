@@ -10,7 +10,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"dyno/services/chain/blocksync"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/node"
 	"dyno/services/chain/peers"
@@ -145,7 +144,7 @@ func (s *Solo) fetch(ctx context.Context) error {
 	f := following{s.node, map[uint64]common.Hash{}}
 	first, last := f.Head(), f.Head()
 	limited, cancel := context.WithTimeout(ctx, patience)
-	hashes, err := blocksync.Request(limited, s.o.Network, s.sealer, peers.Hashes, first, 1<<20)
+	hashes, err := requestBlocks(limited, s.o.Network, s.sealer, peers.Hashes, first, 1<<20)
 	cancel()
 	for i, hash := range hashes {
 		last = first + uint64(i)
@@ -157,11 +156,11 @@ func (s *Solo) fetch(ctx context.Context) error {
 	if err != nil {
 		s.o.Log.Warn("the node that seals does not answer", "error", err)
 	}
-	var from []blocksync.Peer
+	var from []source
 	s.mu.Lock()
 	for id, head := range s.heads {
 		if head > first && last > first {
-			from = append(from, blocksync.Remote(s.o.Network, id, min(head, last)))
+			from = append(from, newRemote(s.o.Network, id, min(head, last)))
 		}
 	}
 	s.mu.Unlock()

@@ -11,7 +11,6 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"dyno/services/chain/blockchain"
-	"dyno/services/chain/blocksync"
 	"dyno/services/chain/node"
 )
 
@@ -21,17 +20,17 @@ const again = time.Second
 // fetch fetches blocks up to a number from peers, as far as they have them. What is their fault, or
 // that of the network, is logged, and fetch returns after a while, for the caller to try again. An
 // error is that of this node, or of ctx.
-func fetch(ctx context.Context, log *slog.Logger, into following, from []blocksync.Peer, number uint64) error {
-	before, err := into.Head(), blocksync.ErrNoPeer
+func fetch(ctx context.Context, log *slog.Logger, into following, from []source, number uint64) error {
+	before, err := into.Head(), errNoPeer
 	if len(from) > 0 {
-		err = blocksync.Sync(ctx, into, from)
+		err = syncBlocks(ctx, into, from)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err == nil && into.Head() > before:
 		return nil
-	case err != nil && !errors.Is(err, blocksync.ErrNoPeer):
+	case err != nil && !errors.Is(err, errNoPeer):
 		return err
 	}
 	log.Warn("blocks are missing, and are requested again", "head", into.Head(), "wanted", number, "error", err)
@@ -62,26 +61,26 @@ type following struct {
 	hashes map[uint64]common.Hash // that the blocks must have; nil: whatever follows the head
 }
 
-// Head implements blocksync.Chain.
+// Head implements growing.
 func (f following) Head() uint64 { return f.node.Chain().Head().Number.Uint64() }
 
-// Verify implements blocksync.Chain.
+// Verify implements growing.
 func (f following) Verify(b *types.Block) error {
 	if want := f.hashes[b.NumberU64()]; f.hashes != nil && b.Hash() != want {
 		return fmt.Errorf("its hash is %x, and the node that seals has %x", b.Hash(), want)
 	}
-	return blocksync.Verify(b, types.LatestSigner(f.node.Chain().Genesis.Config), 0)
+	return verifyBlock(b, types.LatestSigner(f.node.Chain().Genesis.Config), 0)
 }
 
-// Commit implements blocksync.Chain. A block with the right hash that cannot be executed is not its
-// peer's fault.
+// Commit implements growing. A block with the right hash that cannot be executed is not its peer's
+// fault.
 func (f following) Commit(ctx context.Context, b *types.Block) error {
 	err := f.node.Follow(ctx, b)
 	if invalid := (*blockchain.Invalid)(nil); errors.As(err, &invalid) && ctx.Err() == nil && f.hashes == nil {
-		return &blocksync.BadBlock{Err: err}
+		return &badBlock{err}
 	}
 	if err == nil && f.Head() != b.NumberU64() {
-		return &blocksync.BadBlock{Err: errors.New("it does not follow the block before it")}
+		return &badBlock{errors.New("it does not follow the block before it")}
 	}
 	return err
 }

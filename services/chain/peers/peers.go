@@ -7,7 +7,7 @@
 // other. A peer that breaks the rules is disconnected, blamed by its ID in the log and in Peers,
 // and may connect again only after a while that doubles each time.
 //
-// It is not for what the messages say (packages cluster, blocksync, raft), nor for finding peers:
+// It is not for what the messages say (packages cluster, raft), nor for finding peers:
 // they are configured. Run owns all goroutines: two a connection, and one for each request that is
 // answered.
 package peers

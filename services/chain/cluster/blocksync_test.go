@@ -1,4 +1,4 @@
-package blocksync
+package cluster
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"math/big"
 	"slices"
 	"strings"
-	gosync "sync"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,19 +17,16 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/ethereum/go-ethereum/trie"
-	"go.uber.org/goleak"
 
 	"dyno/services/chain/peers"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var signer = types.LatestSignerForChainID(big.NewInt(1337))
 
 const length = 500 // blocks
 
 // honest is a chain of blocks, each as RLP, with a transfer each.
-var honest = gosync.OnceValue(func() (raws [][]byte) {
+var honest = sync.OnceValue(func() (raws [][]byte) {
 	key, err := crypto.ToECDSA(slices.Repeat([]byte{1}, 32))
 	if err != nil {
 		panic(err)
@@ -40,12 +37,12 @@ var honest = gosync.OnceValue(func() (raws [][]byte) {
 		h := &types.Header{ParentHash: parent, Number: big.NewInt(int64(n)), Difficulty: new(big.Int), GasLimit: 30e6, BaseFee: new(big.Int)}
 		block := types.NewBlock(h, &types.Body{Transactions: types.Transactions{tx}}, nil, trie.NewStackTrie(nil))
 		parent = block.Hash()
-		raws = append(raws, encode(block))
+		raws = append(raws, encodeBlock(block))
 	}
 	return raws
 })
 
-func encode(block *types.Block) []byte {
+func encodeBlock(block *types.Block) []byte {
 	raw, err := rlp.EncodeToBytes(block)
 	if err != nil {
 		panic(err)
@@ -53,7 +50,7 @@ func encode(block *types.Block) []byte {
 	return raw
 }
 
-func decode(raw []byte) *types.Block {
+func decodeBlock(raw []byte) *types.Block {
 	block := new(types.Block)
 	if err := rlp.DecodeBytes(raw, block); err != nil {
 		panic(err)
@@ -63,13 +60,13 @@ func decode(raw []byte) *types.Block {
 
 // chain commits what follows its last block. Commits take time.
 type chain struct {
-	mu     gosync.Mutex
+	mu     sync.Mutex
 	blocks []*types.Block
 	takes  time.Duration
 	disk   error
 }
 
-func newChain() *chain { return &chain{blocks: []*types.Block{decode(honest()[0])}} }
+func newChain() *chain { return &chain{blocks: []*types.Block{decodeBlock(honest()[0])}} }
 
 func (c *chain) Head() uint64 {
 	c.mu.Lock()
@@ -77,7 +74,7 @@ func (c *chain) Head() uint64 {
 	return c.blocks[len(c.blocks)-1].NumberU64()
 }
 
-func (c *chain) Verify(b *types.Block) error { return Verify(b, signer, 2) }
+func (c *chain) Verify(b *types.Block) error { return verifyBlock(b, signer, 2) }
 
 func (c *chain) Commit(_ context.Context, b *types.Block) error {
 	time.Sleep(c.takes)
@@ -85,10 +82,10 @@ func (c *chain) Commit(_ context.Context, b *types.Block) error {
 		return c.disk
 	}
 	if head := c.blocks[len(c.blocks)-1]; b.ParentHash() != head.Hash() || b.NumberU64() != head.NumberU64()+1 {
-		return &BadBlock{fmt.Errorf("its parent is not block %d", head.NumberU64())}
+		return &badBlock{fmt.Errorf("its parent is not block %d", head.NumberU64())}
 	}
 	if b.GasUsed() > 0 { // what execution would find
-		return &BadBlock{errors.New("invalid gas used")}
+		return &badBlock{errors.New("invalid gas used")}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +98,7 @@ type peer struct {
 	name  string
 	head  uint64
 	fetch func(ctx context.Context, from uint64, n int) ([][]byte, error)
-	mu    gosync.Mutex
+	mu    sync.Mutex
 	asked int
 	blame error
 }
@@ -143,17 +140,17 @@ func change(number uint64, change func(raw []byte) []byte) func(context.Context,
 // reseal changes a block's header.
 func reseal(do func(h *types.Header)) func([]byte) []byte {
 	return func(raw []byte) []byte {
-		b := decode(raw)
+		b := decodeBlock(raw)
 		h := b.Header()
 		do(h)
-		return encode(b.WithSeal(h))
+		return encodeBlock(b.WithSeal(h))
 	}
 }
 
 func unsigned([]byte) []byte {
 	tx := types.NewTx(&types.DynamicFeeTx{ChainID: big.NewInt(1337), To: &common.Address{}, V: new(big.Int), R: big.NewInt(1), S: new(big.Int)})
 	h := &types.Header{Number: big.NewInt(77), Difficulty: new(big.Int), BaseFee: new(big.Int)}
-	return encode(types.NewBlock(h, &types.Body{Transactions: types.Transactions{tx}}, nil, trie.NewStackTrie(nil)))
+	return encodeBlock(types.NewBlock(h, &types.Body{Transactions: types.Transactions{tx}}, nil, trie.NewStackTrie(nil)))
 }
 
 func TestSync(t *testing.T) {
@@ -205,7 +202,7 @@ func TestSync(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newChain()
-				var ps []Peer
+				var ps []source
 				for _, p := range tt.peers {
 					ps = append(ps, p)
 				}
@@ -215,7 +212,7 @@ func TestSync(t *testing.T) {
 				if tt.name != "only a liar" && tt.fails == "" && (err != nil || c.Head() != length) {
 					t.Errorf("the chain has %d blocks, %v", c.Head(), err)
 				}
-				if tt.fails != "" && (err == nil || !errors.Is(err, ErrNoPeer) || !strings.Contains(err.Error(), tt.fails)) {
+				if tt.fails != "" && (err == nil || !errors.Is(err, errNoPeer) || !strings.Contains(err.Error(), tt.fails)) {
 					t.Errorf("%v, want %q", err, tt.fails)
 				}
 				if tt.name == "nothing beyond the head of others" && c.Head() != length {
@@ -248,7 +245,7 @@ func TestStagesAreParallelAndBounded(t *testing.T) {
 		b := &peer{name: "b", head: length, fetch: after(500 * time.Millisecond)}
 		done := make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { done <- syncBy(ctx, c, []Peer{a, b}, 10, 4) }()
+		go func() { done <- syncBy(ctx, c, []source{a, b}, 10, 4) }()
 		time.Sleep(20*time.Second + time.Millisecond)
 		synctest.Wait()
 		if c.Head() != 19 { // 0.5 s for the first range, and then one each second
@@ -272,7 +269,7 @@ func TestDiskStopsSync(t *testing.T) {
 	c := newChain()
 	c.disk = errors.New("no space left")
 	p := &peer{name: "a", head: length, fetch: after(0)}
-	if err := Sync(t.Context(), c, []Peer{p}); !errors.Is(err, c.disk) || p.blame != nil {
+	if err := syncBlocks(t.Context(), c, []source{p}); !errors.Is(err, c.disk) || p.blame != nil {
 		t.Errorf("%v, and the peer is blamed for %v", err, p.blame)
 	}
 }
@@ -287,13 +284,13 @@ func (d direct) Blame(peers.ID, error) {}
 
 func TestRemote(t *testing.T) {
 	large := make([]byte, answerBytes/3)
-	serve := Serve(func() uint64 { return length }, func(n uint64) ([]byte, error) {
+	serve := serveBlocks(func() uint64 { return length }, func(n uint64) ([]byte, error) {
 		if n > 400 {
 			return large, nil
 		}
 		return honest()[n], nil
 	})
-	p := Remote(direct{serve}, peers.ID{}, length)
+	p := newRemote(direct{serve}, peers.ID{}, length)
 	for _, tt := range []struct {
 		from    uint64
 		n, want int
@@ -307,7 +304,7 @@ func TestRemote(t *testing.T) {
 		t.Errorf("a malformed request: %v", err)
 	}
 	c := newChain()
-	if err := Sync(t.Context(), c, []Peer{Remote(direct{Serve(func() uint64 { return 100 }, func(n uint64) ([]byte, error) { return honest()[n], nil })}, peers.ID{}, 100)}); err != nil || c.Head() != 100 {
+	if err := syncBlocks(t.Context(), c, []source{newRemote(direct{serveBlocks(func() uint64 { return 100 }, func(n uint64) ([]byte, error) { return honest()[n], nil })}, peers.ID{}, 100)}); err != nil || c.Head() != 100 {
 		t.Errorf("synced to %d, %v", c.Head(), err)
 	}
 }
@@ -318,7 +315,7 @@ func FuzzVerify(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		block := new(types.Block)
 		if rlp.DecodeBytes(raw, block) == nil {
-			_ = Verify(block, signer, 2)
+			_ = verifyBlock(block, signer, 2)
 		}
 	})
 }

@@ -1,19 +1,19 @@
-package blocksync
+package cluster
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	gosync "sync"
+	"sync"
 	"time"
 )
 
 // fetch sends ranges of blocks in their order. A window of them is fetched concurrently. Blocks
 // that cannot be fetched end it, not the other stages: those before are committed.
-func (s *sync) fetch(ctx context.Context, out chan<- []sent) error {
+func (s *blockSync) fetch(ctx context.Context, out chan<- []sent) error {
 	ctx, cancel := context.WithCancel(ctx)
-	var fetching gosync.WaitGroup
+	var fetching sync.WaitGroup
 	defer fetching.Wait()
 	defer cancel()
 	type result struct {
@@ -55,13 +55,13 @@ func (s *sync) fetch(ctx context.Context, out chan<- []sent) error {
 const rangeBytes = 4 << 20
 
 // rangeSize is the number of blocks of the next range, by the size of those before.
-func (s *sync) rangeSize() uint64 {
+func (s *blockSync) rangeSize() uint64 {
 	return uint64(min(s.blocks, max(1, rangeBytes/max(1, int(s.blockBytes.Load())))))
 }
 
 // fetchRange fetches n blocks from a number on. A peer may send fewer at a time. An error is why
 // there are fewer.
-func (s *sync) fetchRange(ctx context.Context, from uint64, n int) (blocks []sent, err error) {
+func (s *blockSync) fetchRange(ctx context.Context, from uint64, n int) (blocks []sent, err error) {
 	for len(blocks) < n {
 		next := from + uint64(len(blocks))
 		raws, peer, err := s.fetchSome(ctx, next, n-len(blocks))
@@ -81,19 +81,19 @@ func (s *sync) fetchRange(ctx context.Context, from uint64, n int) (blocks []sen
 // answer is what a peer sent.
 type answer struct {
 	raws [][]byte
-	peer Peer
+	peer source
 	err  error
 }
 
 // fetchSome fetches at least one block. It asks one peer after another: the next when one has
 // failed, or has not answered for a while. The first blocks count.
-func (s *sync) fetchSome(ctx context.Context, from uint64, n int) ([][]byte, Peer, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%w: block %d was not sent within %v", ErrNoPeer, from, patience))
-	var asking gosync.WaitGroup
+func (s *blockSync) fetchSome(ctx context.Context, from uint64, n int) ([][]byte, source, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, rangePatience, fmt.Errorf("%w: block %d was not sent within %v", errNoPeer, from, rangePatience))
+	var asking sync.WaitGroup
 	defer asking.Wait()
 	defer cancel()
 	answers := make(chan answer)
-	var asked []Peer
+	var asked []source
 	var failures []error
 	overtake := time.NewTimer(0)
 	defer overtake.Stop()
@@ -110,7 +110,7 @@ func (s *sync) fetchSome(ctx context.Context, from uint64, n int) ([][]byte, Pee
 		}
 		peer := s.peers.take(from, asked)
 		if peer == nil && len(failures) == len(asked) {
-			return nil, nil, errors.Join(append([]error{fmt.Errorf("%w: block %d", ErrNoPeer, from)}, failures...)...)
+			return nil, nil, errors.Join(append([]error{fmt.Errorf("%w: block %d", errNoPeer, from)}, failures...)...)
 		}
 		if peer != nil {
 			asked = append(asked, peer)
@@ -126,7 +126,7 @@ func (s *sync) fetchSome(ctx context.Context, from uint64, n int) ([][]byte, Pee
 }
 
 // ask fetches blocks from one peer. One that was overtaken has failed.
-func (s *sync) ask(ctx context.Context, peer Peer, from uint64, n int) answer {
+func (s *blockSync) ask(ctx context.Context, peer source, from uint64, n int) answer {
 	began := time.Now()
 	raws, err := peer.Fetch(ctx, from, n)
 	if err == nil && (len(raws) == 0 || len(raws) > n) {
@@ -138,20 +138,20 @@ func (s *sync) ask(ctx context.Context, peer Peer, from uint64, n int) answer {
 
 // roster is which peers may be asked.
 type roster struct {
-	mu    gosync.Mutex
+	mu    sync.Mutex
 	peers []*load
 }
 
 // load is what a peer has to do, and how it did.
 type load struct {
-	Peer
+	source
 	requests, failures int
 }
 
-func newRoster(peers []Peer) *roster {
+func newRoster(peers []source) *roster {
 	r := &roster{}
 	for _, p := range peers {
-		r.peers = append(r.peers, &load{Peer: p})
+		r.peers = append(r.peers, &load{source: p})
 	}
 	return r
 }
@@ -167,12 +167,12 @@ func (r *roster) head() (head uint64) {
 
 // take returns a peer that has a block and was not asked: of those with the fewest failures the
 // least busy. Nil: there is none. Give ends its request.
-func (r *roster) take(block uint64, asked []Peer) Peer {
+func (r *roster) take(block uint64, asked []source) source {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var best *load
 	for _, p := range r.peers {
-		if p.Head() < block || slices.Contains(asked, p.Peer) {
+		if p.Head() < block || slices.Contains(asked, p.source) {
 			continue
 		}
 		if best == nil || p.failures < best.failures || p.failures == best.failures && p.requests < best.requests {
@@ -183,14 +183,14 @@ func (r *roster) take(block uint64, asked []Peer) Peer {
 		return nil
 	}
 	best.requests++
-	return best.Peer
+	return best.source
 }
 
-func (r *roster) give(peer Peer, failed bool) {
+func (r *roster) give(peer source, failed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range r.peers {
-		if p.Peer == peer {
+		if p.source == peer {
 			p.requests--
 			if failed {
 				p.failures++
@@ -199,8 +199,8 @@ func (r *roster) give(peer Peer, failed bool) {
 	}
 }
 
-func (r *roster) remove(peer Peer) {
+func (r *roster) remove(peer source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.peers = slices.DeleteFunc(r.peers, func(p *load) bool { return p.Peer == peer })
+	r.peers = slices.DeleteFunc(r.peers, func(p *load) bool { return p.source == peer })
 }

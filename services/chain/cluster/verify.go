@@ -1,18 +1,18 @@
-package blocksync
+package cluster
 
 import (
 	"fmt"
 	"runtime"
-	gosync "sync"
+	"sync"
 
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/trie"
 )
 
-// Verify says what is wrong with a block as far as that needs no state: its header, the root of
-// its transactions, and their signatures. Each sender is remembered in its transaction, so that
+// verifyBlock says what is wrong with a block as far as that needs no state: its header, the root
+// of its transactions, and their signatures. Each sender is remembered in its transaction, so that
 // executing the block recovers none again. Workers recover concurrently; 0 means one for each CPU.
-func Verify(block *types.Block, signer types.Signer, workers int) error {
+func verifyBlock(block *types.Block, signer types.Signer, workers int) error {
 	header := block.Header()
 	if err := header.SanityCheck(); err != nil {
 		return err
@@ -29,7 +29,7 @@ func recoverSenders(txs types.Transactions, signer types.Signer, workers int) er
 	}
 	workers = min(workers, len(txs))
 	failed := make([]error, workers)
-	var recovering gosync.WaitGroup
+	var recovering sync.WaitGroup
 	for w := range workers {
 		recovering.Go(func() {
 			for i := w; i < len(txs) && failed[w] == nil; i += workers {

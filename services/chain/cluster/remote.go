@@ -1,4 +1,4 @@
-package blocksync
+package cluster
 
 import (
 	"context"
@@ -13,17 +13,17 @@ const (
 	answerBytes  = 4 << 20
 )
 
-// Network is what a sync needs of a peers.Network.
-type Network interface {
+// requestNetwork is what a sync needs of a peers.Network.
+type requestNetwork interface {
 	Request(ctx context.Context, to peers.ID, kind peers.Kind, body []byte) ([]byte, error)
 	Blame(id peers.ID, why error)
 }
 
-// Remote is a peer of a network, with its last block.
-func Remote(n Network, id peers.ID, head uint64) Peer { return &remote{n, id, head} }
+// newRemote is a peer of a network, with its last block.
+func newRemote(n requestNetwork, id peers.ID, head uint64) source { return &remote{n, id, head} }
 
 type remote struct {
-	network Network
+	network requestNetwork
 	id      peers.ID
 	head    uint64
 }
@@ -32,13 +32,14 @@ func (r *remote) ID() string      { return r.id.String() }
 func (r *remote) Head() uint64    { return r.head }
 func (r *remote) Blame(why error) { r.network.Blame(r.id, why) }
 
-// Fetch implements Peer.
+// Fetch implements source.
 func (r *remote) Fetch(ctx context.Context, from uint64, n int) ([][]byte, error) {
-	return Request(ctx, r.network, r.id, peers.Blocks, from, n)
+	return requestBlocks(ctx, r.network, r.id, peers.Blocks, from, n)
 }
 
-// Request asks a peer for at most n blocks, or for what else it serves of each by Serve.
-func Request(ctx context.Context, network Network, id peers.ID, kind peers.Kind, from uint64, n int) ([][]byte, error) {
+// requestBlocks asks a peer for at most n blocks, or for what else it serves of each by
+// serveBlocks.
+func requestBlocks(ctx context.Context, network requestNetwork, id peers.ID, kind peers.Kind, from uint64, n int) ([][]byte, error) {
 	n = min(n, answerBlocks)
 	question := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(nil, from), uint32(n))
 	body, err := network.Request(ctx, id, kind, question)
@@ -48,10 +49,9 @@ func Request(ctx context.Context, network Network, id peers.ID, kind peers.Kind,
 	return peers.Items(body, n)
 }
 
-// Serve returns the handler of peers.Blocks over a node's blocks, each as RLP, or of what else is
-// requested of blocks. Block returns an
-// error for one that the chain has not.
-func Serve(head func() uint64, block func(number uint64) ([]byte, error)) peers.Answer {
+// serveBlocks returns the handler of peers.Blocks over a node's blocks, each as RLP, or of what
+// else is requested of blocks. Block returns an error for one that the chain has not.
+func serveBlocks(head func() uint64, block func(number uint64) ([]byte, error)) peers.Answer {
 	return func(_ context.Context, _ peers.ID, question []byte) (body []byte, err error) {
 		if len(question) != 12 {
 			return nil, peers.Offencef("a request for blocks of %d bytes", len(question))

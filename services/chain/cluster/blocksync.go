@@ -1,15 +1,4 @@
-// Package blocksync fetches the blocks that a chain lacks from peers. Three stages run in parallel,
-// behind each other: blocks are fetched from several peers concurrently, verified as far as that
-// needs no state (the form, the roots of the body, the signatures), and committed in order. While
-// one block is committed, later ones are verified and fetched; bounded channels lie between.
-//
-// A peer that is slow is overtaken: its blocks are requested from another, too. A peer that sends a
-// bad block is blamed, its blocks are dropped, and another is asked. Peers that are permitted and
-// make up valid blocks are not found out: Byzantine faults are beyond this package.
-//
-// It is not for connections (package peers). Sync owns all goroutines, and has waited for them when
-// it returns.
-package blocksync
+package cluster
 
 import (
 	"context"
@@ -23,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Peer has blocks.
-type Peer interface {
+// source is a peer that has blocks.
+type source interface {
 	// ID names the peer.
 	ID() string
 	// Head is the number of its last block, as far as is known.
@@ -36,31 +25,31 @@ type Peer interface {
 	Blame(why error)
 }
 
-// Chain is what lacks blocks.
-type Chain interface {
+// growing is a chain that lacks blocks.
+type growing interface {
 	// Head is the number of the last block.
 	Head() uint64
 	// Verify says what is wrong with a block, as far as that shows without a state. It is called
 	// concurrently with Commit, for later blocks.
 	Verify(block *types.Block) error
-	// Commit executes the next block and stores it. An error that is the block's fault is a *BadBlock.
+	// Commit executes the next block and stores it. An error that is the block's fault is a *badBlock.
 	Commit(ctx context.Context, block *types.Block) error
 }
 
-// BadBlock is an error which is the fault of the block, and so of the peer that sent it.
-type BadBlock struct{ Err error }
+// badBlock is an error which is the fault of the block, and so of the peer that sent it.
+type badBlock struct{ err error }
 
-func (e *BadBlock) Error() string { return e.Err.Error() }
-func (e *BadBlock) Unwrap() error { return e.Err }
+func (e *badBlock) Error() string { return e.err.Error() }
+func (e *badBlock) Unwrap() error { return e.err }
 
-// ErrNoPeer means that no peer is left that has the next block.
-var ErrNoPeer = errors.New("no peer sends the next block")
+// errNoPeer means that no peer is left that has the next block.
+var errNoPeer = errors.New("no peer sends the next block")
 
 const (
-	rangeBlocks = 64               // blocks of one request, at most
-	maxRanges   = 8                // ranges that are fetched or wait for verification
-	overtaking  = 2 * time.Second  // after which another peer is asked, too
-	patience    = 20 * time.Second // of a request
+	rangeBlocks   = 64               // blocks of one request, at most
+	maxRanges     = 8                // ranges that are fetched or wait for verification
+	overtaking    = 2 * time.Second  // after which another peer is asked, too
+	rangePatience = 20 * time.Second // with all peers that are asked for the same blocks
 )
 
 // sent is a block that a peer has sent.
@@ -68,18 +57,27 @@ type sent struct {
 	number uint64
 	raw    []byte
 	block  *types.Block // set by verify
-	peer   Peer
+	peer   source
 }
 
-// Sync brings a chain up to the highest head of the peers. Errors: ErrNoPeer; that of ctx; and
-// those of Commit which are not a block's fault.
-func Sync(ctx context.Context, chain Chain, peers []Peer) error {
+// syncBlocks brings a chain up to the highest head of the peers. Three stages run in parallel,
+// behind each other: blocks are fetched from several peers concurrently, verified as far as that
+// needs no state (the form, the roots of the body, the signatures), and committed in order. While
+// one block is committed, later ones are verified and fetched; bounded channels lie between.
+//
+// A peer that is slow is overtaken: its blocks are requested from another, too. A peer that sends a
+// bad block is blamed, its blocks are dropped, and another is asked. Peers that are permitted and
+// make up valid blocks are not found out: Byzantine faults are beyond it.
+//
+// It owns all goroutines, and has waited for them when it returns. Errors: errNoPeer; that of ctx;
+// and those of Commit which are not a block's fault.
+func syncBlocks(ctx context.Context, chain growing, peers []source) error {
 	return syncBy(ctx, chain, peers, rangeBlocks, maxRanges)
 }
 
-// syncBy is Sync with ranges of a number of blocks, and a window of a number of ranges.
-func syncBy(ctx context.Context, chain Chain, peers []Peer, blocks, ranges int) error {
-	s := &sync{chain: chain, blocks: blocks, ranges: ranges, peers: newRoster(peers)}
+// syncBy is syncBlocks with ranges of a number of blocks, and a window of a number of ranges.
+func syncBy(ctx context.Context, chain growing, peers []source, blocks, ranges int) error {
+	s := &blockSync{chain: chain, blocks: blocks, ranges: ranges, peers: newRoster(peers)}
 	for {
 		s.unfetched = nil
 		err := s.pass(ctx)
@@ -92,8 +90,8 @@ func syncBy(ctx context.Context, chain Chain, peers []Peer, blocks, ranges int) 
 	}
 }
 
-type sync struct {
-	chain      Chain
+type blockSync struct {
+	chain      growing
 	blocks     int // of a range
 	ranges     int // of the window
 	peers      *roster
@@ -103,7 +101,7 @@ type sync struct {
 
 // blamed ends a pass: what the stages hold may have come from the same peer.
 type blamed struct {
-	peer   Peer
+	peer   source
 	number uint64
 	err    error
 }
@@ -112,7 +110,7 @@ func (b *blamed) Error() string { return fmt.Sprintf("block %d: %v", b.number, b
 func (b *blamed) Unwrap() error { return b.err }
 
 // pass runs the stages until all blocks are committed or a stage fails, which ends the others.
-func (s *sync) pass(ctx context.Context) error {
+func (s *blockSync) pass(ctx context.Context) error {
 	stages, ctx := errgroup.WithContext(ctx)
 	fetched := make(chan []sent, 1)
 	verified := make(chan sent, s.blocks)
@@ -129,7 +127,7 @@ func (s *sync) pass(ctx context.Context) error {
 }
 
 // verify decodes blocks and judges each without a state.
-func (s *sync) verify(ctx context.Context, in <-chan []sent, out chan<- sent) error {
+func (s *blockSync) verify(ctx context.Context, in <-chan []sent, out chan<- sent) error {
 	for batch := range in {
 		for _, b := range batch {
 			b.block = new(types.Block)
@@ -155,13 +153,13 @@ func (s *sync) verify(ctx context.Context, in <-chan []sent, out chan<- sent) er
 }
 
 // commit commits blocks in their order.
-func (s *sync) commit(ctx context.Context, in <-chan sent) error {
+func (s *blockSync) commit(ctx context.Context, in <-chan sent) error {
 	for b := range in {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		err := s.chain.Commit(ctx, b.block)
-		if bad := (*BadBlock)(nil); errors.As(err, &bad) {
+		if bad := (*badBlock)(nil); errors.As(err, &bad) {
 			return &blamed{b.peer, b.number, err}
 		}
 		if err != nil {
