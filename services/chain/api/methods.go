@@ -9,7 +9,6 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"dyno/services/chain/answer"
 	"dyno/services/chain/execution"
 	"dyno/services/chain/jsonrpc"
 )
@@ -149,14 +148,14 @@ func (m methods) blockNumber() (any, error) {
 }
 
 func (m methods) block(s *Sealed, whole bool) (any, error) {
-	return answer.NewBlock(s.Block, whole, s.Signer), nil
+	return newBlock(s.Block, whole, s.Signer), nil
 }
 
 func (m methods) transactionAt(s *Sealed, index hexutil.Uint) (any, error) {
 	if uint64(index) >= uint64(len(s.Transactions())) {
 		return nil, nil
 	}
-	return answer.NewSealed(s.Block, int(index), s.Signer), nil
+	return newSealed(s.Block, int(index), s.Signer), nil
 }
 
 func (m methods) transaction(_ context.Context, hash common.Hash) (any, error) {
@@ -166,9 +165,9 @@ func (m methods) transaction(_ context.Context, hash common.Hash) (any, error) {
 	case err != nil:
 		return nil, err
 	case s != nil:
-		return answer.NewSealed(s.Block, index, s.Signer), nil
+		return newSealed(s.Block, index, s.Signer), nil
 	case waiting != nil:
-		return answer.NewWaiting(waiting, m.latest), nil
+		return NewTransaction(waiting, m.latest), nil
 	}
 	return nil, nil
 }
@@ -197,7 +196,7 @@ func (m methods) receipt(ctx context.Context, hash common.Hash) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer.NewReceipt(receipts[index], s.Transactions()[index], s.Signer), nil
+	return newReceipt(receipts[index], s.Transactions()[index], s.Signer), nil
 }
 
 // executable reports whether the next block may have a transaction; nil is none.
@@ -215,9 +214,9 @@ func (m methods) receipts(s *Sealed) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]*answer.Receipt, len(receipts))
+	all := make([]*receipt, len(receipts))
 	for i, r := range receipts {
-		all[i] = answer.NewReceipt(r, s.Transactions()[i], s.Signer)
+		all[i] = newReceipt(r, s.Transactions()[i], s.Signer)
 	}
 	return all, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"dyno/services/chain/answer"
+	"dyno/services/chain/api"
 	"dyno/services/chain/jsonrpc"
 	"dyno/services/chain/jsonrpc/server"
 )
@@ -83,7 +83,7 @@ func (f *Filters) transactions(hashes []common.Hash, whole bool) ([]any, error) 
 			}
 			tx = block.Transactions()[index]
 		}
-		shown = append(shown, answer.NewWaiting(tx, f.signer))
+		shown = append(shown, api.NewTransaction(tx, f.signer))
 	}
 	return shown, nil
 }
@@ -133,7 +133,7 @@ func (f *Filters) headSource() source {
 	return func(context.Context) (events []any, more <-chan struct{}, err error) {
 		found, seen, err := headers()
 		for _, header := range found {
-			events = append(events, answer.NewHeader(header, header.Hash()))
+			events = append(events, api.NewHeader(header, header.Hash()))
 		}
 		return events, f.node.Feed.Grown(seen), err
 	}

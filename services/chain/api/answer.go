@@ -1,10 +1,4 @@
-// Package answer is blocks, transactions and receipts in the JSON of Ethereum's API, with the
-// members that go-ethereum gives them. (Logs and withdrawals have the right form in
-// go-ethereum's own types.)
-//
-// It is not for where they come from. The values share memory with what they are made of, which
-// must not change. It starts no goroutines.
-package answer
+package api
 
 import (
 	"github.com/ethereum/go-ethereum/common"
@@ -13,6 +7,10 @@ import (
 )
 
 // Header is a block's header. Members that its fork does not have are left out.
+//
+// It is in the JSON of Ethereum's API, with the members that go-ethereum gives it, as are blocks,
+// transactions and receipts below; logs and withdrawals have the right form in go-ethereum's own
+// types. The values share memory with what they are made of, which must not change.
 type Header struct {
 	Number           *hexutil.Big     `json:"number"`
 	Hash             common.Hash      `json:"hash"`
@@ -52,8 +50,8 @@ func NewHeader(h *types.Header, hash common.Hash) *Header {
 	}
 }
 
-// Block is a block.
-type Block struct {
+// block is a block.
+type block struct {
 	*Header
 	Size         hexutil.Uint64     `json:"size"` // bytes
 	Transactions []any              `json:"transactions"`
@@ -61,15 +59,15 @@ type Block struct {
 	Withdrawals  *types.Withdrawals `json:"withdrawals,omitzero"`
 }
 
-// NewBlock returns a block with whole transactions, or with their hashes.
-func NewBlock(b *types.Block, whole bool, signer types.Signer) *Block {
-	out := &Block{
+// newBlock returns a block with whole transactions, or with their hashes.
+func newBlock(b *types.Block, whole bool, signer types.Signer) *block {
+	out := &block{
 		Header: NewHeader(b.Header(), b.Hash()), Size: hexutil.Uint64(b.Size()),
 		Transactions: make([]any, len(b.Transactions())), Uncles: make([]common.Hash, len(b.Uncles())),
 	}
 	for i, tx := range b.Transactions() {
 		if whole {
-			out.Transactions[i] = NewSealed(b, i, signer)
+			out.Transactions[i] = newSealed(b, i, signer)
 		} else {
 			out.Transactions[i] = tx.Hash()
 		}

@@ -1,4 +1,4 @@
-package answer
+package api
 
 import (
 	"math/big"
@@ -37,10 +37,10 @@ type Transaction struct {
 	YParity             *hexutil.Uint64              `json:"yParity,omitzero"`
 }
 
-// NewSealed returns the transaction of a block that has the given index, which it must have.
-func NewSealed(b *types.Block, index int, signer types.Signer) *Transaction {
+// newSealed returns the transaction of a block that has the given index, which it must have.
+func newSealed(b *types.Block, index int, signer types.Signer) *Transaction {
 	tx := b.Transactions()[index]
-	out := NewWaiting(tx, signer)
+	out := NewTransaction(tx, signer)
 	hash, time, at := b.Hash(), hexutil.Uint64(b.Time()), hexutil.Uint64(index)
 	out.BlockHash, out.BlockNumber, out.BlockTimestamp, out.TransactionIndex = &hash, (*hexutil.Big)(b.Number()), &time, &at
 	if fee := b.BaseFee(); fee != nil {
@@ -49,8 +49,8 @@ func NewSealed(b *types.Block, index int, signer types.Signer) *Transaction {
 	return out
 }
 
-// NewWaiting returns a transaction that is in no block.
-func NewWaiting(tx *types.Transaction, signer types.Signer) *Transaction {
+// NewTransaction returns a transaction that is in no block.
+func NewTransaction(tx *types.Transaction, signer types.Signer) *Transaction {
 	from, _ := types.Sender(signer, tx) // it was accepted, so that it has one
 	v, r, s := tx.RawSignatureValues()
 	out := &Transaction{
@@ -82,8 +82,8 @@ func price(tx *types.Transaction, baseFee *big.Int) *big.Int {
 	return price
 }
 
-// Receipt is the receipt of a sealed transaction.
-type Receipt struct {
+// receipt is the receipt of a sealed transaction.
+type receipt struct {
 	BlockHash         common.Hash     `json:"blockHash"`
 	BlockNumber       *hexutil.Big    `json:"blockNumber"`
 	TransactionHash   common.Hash     `json:"transactionHash"`
@@ -103,10 +103,10 @@ type Receipt struct {
 	BlobGasPrice      *hexutil.Big    `json:"blobGasPrice,omitzero"`
 }
 
-// NewReceipt returns a transaction's receipt, all of whose fields are derived.
-func NewReceipt(r *types.Receipt, tx *types.Transaction, signer types.Signer) *Receipt {
+// newReceipt returns a transaction's receipt, all of whose fields are derived.
+func newReceipt(r *types.Receipt, tx *types.Transaction, signer types.Signer) *receipt {
 	from, _ := types.Sender(signer, tx) // it was executed
-	out := &Receipt{
+	out := &receipt{
 		BlockHash: r.BlockHash, BlockNumber: (*hexutil.Big)(r.BlockNumber), TransactionHash: r.TxHash, TransactionIndex: hexutil.Uint(r.TransactionIndex),
 		From: from, To: tx.To(), GasUsed: hexutil.Uint64(r.GasUsed), CumulativeGasUsed: hexutil.Uint64(r.CumulativeGasUsed),
 		Logs: r.Logs, LogsBloom: &r.Bloom, Type: hexutil.Uint(r.Type), EffectiveGasPrice: (*hexutil.Big)(r.EffectiveGasPrice),
