@@ -27,7 +27,6 @@ import (
 	"dyno/services/chain/jsonrpc"
 	"dyno/services/chain/jsonrpc/scan"
 	"dyno/services/chain/jsonrpc/server"
-	"dyno/services/chain/jsonrpc/std"
 	"dyno/services/chain/mempool"
 	"dyno/services/chain/node"
 )
@@ -35,7 +34,7 @@ import (
 // callers are the flags that say which pages and names may call, by go-ethereum's names.
 var callers = daemon.Doors{Hosts: "http-vhosts", Origins: "http-corsdomain", Sockets: "ws-origins"}
 
-var codecs = map[string]jsonrpc.Codec{"std": std.Codec{}, "scan": scan.Codec{}}
+var codecs = map[string]jsonrpc.Codec{"std": jsonrpc.Std{}, "scan": scan.Codec{}}
 
 // serving is the flags of serve, and what was chosen for it.
 type serving struct {

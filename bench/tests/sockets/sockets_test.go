@@ -20,7 +20,6 @@ import (
 	"dyno/lab/workload"
 	"dyno/services/chain/jsonrpc"
 	"dyno/services/chain/jsonrpc/server"
-	"dyno/services/chain/jsonrpc/std"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -46,7 +45,7 @@ func TestDriverAgainstServer(t *testing.T) {
 				}
 				return "0x1", nil
 			}
-			s := server.New(map[string]jsonrpc.Method{"m": method}, server.Options{Codec: std.Codec{}})
+			s := server.New(map[string]jsonrpc.Method{"m": method}, server.Options{Codec: jsonrpc.Std{}})
 			front := httptest.NewServer(s)
 			defer front.Close()
 			defer front.CloseClientConnections()

@@ -97,9 +97,9 @@ func unquote(value []byte) []byte {
 	return []byte(text)
 }
 
-// TooDeep reports whether arrays and objects are nested deeper than MaxDepth in a text that a codec
-// has found to be JSON. It is for codecs over libraries with another bound.
-func TooDeep(text []byte) bool {
+// tooDeep reports whether arrays and objects are nested deeper than MaxDepth in a text that is
+// JSON.
+func tooDeep(text []byte) bool {
 	if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) <= MaxDepth {
 		return false
 	}

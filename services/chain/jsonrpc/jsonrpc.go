@@ -1,6 +1,6 @@
 // Package jsonrpc is the messages of JSON-RPC 2.0 (jsonrpc.org/specification): calls, arrays of
 // calls, their answers and errors. Codec is the seam behind which messages are read and values
-// written; packages std, v2 and scan implement it, and jsonrpctest checks that they agree. Package
+// written; Std and package scan implement it, and jsonrpctest checks that they agree. Package
 // server serves methods over HTTP and WebSocket.
 //
 // It reads I-JSON (RFC 7493): UTF-8, no escapes of half a surrogate pair, names that are unique in
@@ -42,10 +42,10 @@ func (b *Batch) Reset() {
 
 // Codec reads messages and writes answers. Its methods may be called from any goroutine.
 type Codec interface {
-	// Decode reads a message into an empty batch. An error is the answer to the whole message: it is
-	// no JSON, or an array that is empty or has more than maxCalls elements, of which the batch then
-	// has maxCalls. Elements that are not valid calls have Call.Error, and their id where it is valid,
-	// else null.
+	// Decode reads a message into an empty batch. An error is the answer to the whole message: it
+	// is no JSON, or an array that is empty or has more than maxCalls elements, of which the batch
+	// then has maxCalls. Elements that are not valid calls have Call.Error, and their id where it
+	// is valid, else null.
 	Decode(message []byte, maxCalls int, into *Batch) *Error
 	// AppendValue appends a value as encoding/json writes it, but without escaping for HTML; a
 	// json.Number may become a string. After an error, what is appended is undefined.

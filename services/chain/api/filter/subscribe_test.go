@@ -13,8 +13,8 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"dyno/services/chain/api/filter"
+	"dyno/services/chain/jsonrpc"
 	"dyno/services/chain/jsonrpc/server"
-	"dyno/services/chain/jsonrpc/std"
 )
 
 // socket is a WebSocket of a test.
@@ -26,7 +26,7 @@ type socket struct {
 // listen serves filters, and returns a socket to them and what stops the server.
 func listen(t *testing.T, f *filter.Filters) (socket, func()) {
 	t.Helper()
-	rpc := server.New(f.Methods(), server.Options{Codec: std.Codec{}, MaxQueue: 100_000})
+	rpc := server.New(f.Methods(), server.Options{Codec: jsonrpc.Std{}, MaxQueue: 100_000})
 	s := httptest.NewServer(rpc)
 	conn, _, err := websocket.Dial(t.Context(), s.URL, nil)
 	if err != nil {

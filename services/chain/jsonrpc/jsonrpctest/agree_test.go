@@ -9,10 +9,9 @@ import (
 	"dyno/services/chain/jsonrpc"
 	"dyno/services/chain/jsonrpc/jsonrpctest"
 	"dyno/services/chain/jsonrpc/scan"
-	"dyno/services/chain/jsonrpc/std"
 )
 
-var codecs = map[string]jsonrpc.Codec{"std": std.Codec{}, "scan": scan.Codec{}}
+var codecs = map[string]jsonrpc.Codec{"std": jsonrpc.Std{}, "scan": scan.Codec{}}
 
 // seeds returns the messages of the suite.
 func seeds() (messages []string) {

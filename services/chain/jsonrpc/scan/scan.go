@@ -1,6 +1,6 @@
 // Package scan is the codec that reads messages by hand, in one pass that checks all that jsonrpc
 // demands. The envelope of a call costs no allocation. It writes strings, booleans, null and
-// json.RawMessage, which it trusts, by hand, and other values as package std. It starts no
+// json.RawMessage, which it trusts, by hand, and other values as jsonrpc.Std. It starts no
 // goroutines.
 package scan
 
@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"dyno/services/chain/jsonrpc"
-	"dyno/services/chain/jsonrpc/std"
 )
 
 // Codec implements jsonrpc.Codec.
@@ -110,7 +109,7 @@ func (Codec) AppendValue(to []byte, value any) ([]byte, error) {
 			return append(to, v...), nil
 		}
 	}
-	return std.Codec{}.AppendValue(to, value)
+	return jsonrpc.Std{}.AppendValue(to, value)
 }
 
 // isPlain reports whether a text is a JSON string as it is.

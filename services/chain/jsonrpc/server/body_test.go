@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"dyno/services/chain/jsonrpc"
 	"dyno/services/chain/jsonrpc/server"
-	"dyno/services/chain/jsonrpc/std"
 )
 
 const head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -38,7 +38,7 @@ func status(t *testing.T, address, text string) int {
 // Clients that send a whole body before they read (Python's http.client) receive the answer that it
 // is too large, and no error of a connection that breaks.
 func TestReadsBodiesThatAreTooLarge(t *testing.T) {
-	h := httptest.NewServer(server.New(methods(), server.Options{Codec: std.Codec{}}))
+	h := httptest.NewServer(server.New(methods(), server.Options{Codec: jsonrpc.Std{}}))
 	defer h.Close()
 	const size = 20_000_000 // more than the buffers of two sockets
 	for _, text := range []string{
@@ -60,7 +60,7 @@ func TestSaysWhyABodyDidNotArrive(t *testing.T) {
 		"Transfer-Encoding: chunked\r\n\r\nZZ\r\n": {0, http.StatusBadRequest}, // no chunk
 		"Content-Length: 9\r\n\r\n{":               {50 * time.Millisecond, http.StatusRequestTimeout},
 	} {
-		h := httptest.NewUnstartedServer(server.New(methods(), server.Options{Codec: std.Codec{}}))
+		h := httptest.NewUnstartedServer(server.New(methods(), server.Options{Codec: jsonrpc.Std{}}))
 		h.Config.ReadTimeout = tt.timeout
 		h.Start()
 		if got := status(t, h.Listener.Addr().String(), head+text); got != tt.status {

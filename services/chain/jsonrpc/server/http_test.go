@@ -24,7 +24,6 @@ import (
 	"dyno/services/chain/jsonrpc"
 	"dyno/services/chain/jsonrpc/scan"
 	"dyno/services/chain/jsonrpc/server"
-	"dyno/services/chain/jsonrpc/std"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -66,7 +65,7 @@ func methods() map[string]jsonrpc.Method {
 func serve(t *testing.T, methods map[string]jsonrpc.Method, o server.Options) (*server.Server, string) {
 	t.Helper()
 	if o.Codec == nil {
-		o.Codec = std.Codec{}
+		o.Codec = jsonrpc.Std{}
 	}
 	s := server.New(methods, o)
 	front := httptest.NewServer(s)
@@ -133,7 +132,7 @@ var talks = []struct{ message, answer string }{
 
 // eachCodec runs a test with each codec.
 func eachCodec(t *testing.T, test func(*testing.T, server.Options)) {
-	for name, codec := range map[string]jsonrpc.Codec{"std": std.Codec{}, "scan": scan.Codec{}} {
+	for name, codec := range map[string]jsonrpc.Codec{"std": jsonrpc.Std{}, "scan": scan.Codec{}} {
 		t.Run(name, func(t *testing.T) { test(t, server.Options{Codec: codec}) })
 	}
 }

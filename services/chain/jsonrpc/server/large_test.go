@@ -12,7 +12,6 @@ import (
 	"dyno/parts/servicetest"
 	"dyno/services/chain/jsonrpc"
 	"dyno/services/chain/jsonrpc/server"
-	"dyno/services/chain/jsonrpc/std"
 )
 
 // stalled is a client that does not read before it is released.
@@ -35,7 +34,7 @@ func TestMaxLarge(t *testing.T) {
 		return strings.Repeat("x", 1<<20), nil
 	}
 	s := server.New(map[string]jsonrpc.Method{"large": large, "small": func(context.Context, []byte) (any, error) { return 1, nil }},
-		server.Options{Codec: std.Codec{}, MaxLarge: 1})
+		server.Options{Codec: jsonrpc.Std{}, MaxLarge: 1})
 	ask := func(ctx context.Context, w http.ResponseWriter, message string) {
 		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/", strings.NewReader(message))
 		r.Header.Set("Content-Type", "application/json")

@@ -24,7 +24,6 @@ import (
 	"dyno/services/chain/jsonrpc/jsonrpctest"
 	"dyno/services/chain/jsonrpc/scan"
 	"dyno/services/chain/jsonrpc/server"
-	"dyno/services/chain/jsonrpc/std"
 )
 
 // client is a WebSocket of a test.
@@ -259,7 +258,7 @@ func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
 // A client that answers no pings is disconnected, another one is not.
 func TestPings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := server.New(methods(), server.Options{Codec: std.Codec{}, PingInterval: time.Second})
+		s := server.New(methods(), server.Options{Codec: jsonrpc.Std{}, PingInterval: time.Second})
 		p := make(pipes)
 		front := http.Server{Handler: s}
 		go front.Serve(p)

@@ -1,57 +1,54 @@
-// Package std is the codec over encoding/json. The package does not report duplicate names, bytes
-// that are not UTF-8 or halves of surrogate pairs, so the codec checks the text for these; it reads
-// objects token by token. It starts no goroutines.
-package std
+package jsonrpc
 
 import (
 	"bytes"
 	"encoding/json"
 	"unicode/utf16"
 	"unicode/utf8"
-
-	"dyno/services/chain/jsonrpc"
 )
 
-// Codec implements jsonrpc.Codec.
-type Codec struct{}
+// Std is the codec over encoding/json. That does not report duplicate names, bytes that are not
+// UTF-8 or halves of surrogate pairs, so Std checks the text for these; it reads objects token by
+// token.
+type Std struct{}
 
-var _ jsonrpc.Codec = Codec{}
+var _ Codec = Std{}
 
-// Decode implements jsonrpc.Codec.
-func (Codec) Decode(message []byte, maxCalls int, into *jsonrpc.Batch) *jsonrpc.Error {
-	if no := check(message); no != nil {
+// Decode implements Codec.
+func (Std) Decode(message []byte, maxCalls int, into *Batch) *Error {
+	if no := checkText(message); no != nil {
 		return no
 	}
 	message = bytes.TrimLeft(message, " \t\r\n")
 	if message[0] != '[' {
-		into.Calls = append(into.Calls, call(message))
+		into.Calls = append(into.Calls, readCall(message))
 		return nil
 	}
 	into.Array = true
 	var elements []json.RawMessage
 	if err := json.Unmarshal(message, &elements); err != nil {
-		return jsonrpc.NoJSON(err.Error())
+		return NoJSON(err.Error())
 	}
 	for _, element := range elements[:min(len(elements), maxCalls)] {
-		into.Calls = append(into.Calls, call(element))
+		into.Calls = append(into.Calls, readCall(element))
 	}
 	return into.Finish(len(elements), maxCalls)
 }
 
-// check refuses a text that is not JSON, or not what the package comment of jsonrpc permits.
-func check(text []byte) *jsonrpc.Error {
+// checkText refuses a text that is not JSON, or not what the package comment permits.
+func checkText(text []byte) *Error {
 	if !utf8.Valid(text) {
-		return jsonrpc.NoJSON("it is not UTF-8")
+		return NoJSON("it is not UTF-8")
 	}
 	if !json.Valid(text) {
 		var v json.RawMessage
-		return jsonrpc.NoJSON(json.Unmarshal(text, &v).Error())
+		return NoJSON(json.Unmarshal(text, &v).Error())
 	}
-	if jsonrpc.TooDeep(text) {
-		return jsonrpc.NoJSON("it is nested too deeply")
+	if tooDeep(text) {
+		return NoJSON("it is nested too deeply")
 	}
 	if halfPair(text) {
-		return jsonrpc.NoJSON("half of a surrogate pair is escaped")
+		return NoJSON("half of a surrogate pair is escaped")
 	}
 	return nil
 }
@@ -95,9 +92,9 @@ func unit(text []byte) (r rune) {
 	return r
 }
 
-// call reads an element of a message.
-func call(element []byte) jsonrpc.Call {
-	var e jsonrpc.Envelope
+// readCall reads an element of a message.
+func readCall(element []byte) Call {
+	var e Envelope
 	if element[0] != '{' {
 		e.NoObject = true
 		return e.Call()
@@ -151,8 +148,8 @@ func duplicates(d *json.Decoder) (found bool) {
 	return found
 }
 
-// AppendValue implements jsonrpc.Codec.
-func (Codec) AppendValue(to []byte, value any) ([]byte, error) {
+// AppendValue implements Codec.
+func (Std) AppendValue(to []byte, value any) ([]byte, error) {
 	out := bytes.NewBuffer(to)
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
