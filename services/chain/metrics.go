@@ -13,7 +13,6 @@ import (
 	"dyno/services/chain/api"
 	"dyno/services/chain/api/filter"
 	"dyno/services/chain/jsonrpc"
-	"dyno/services/chain/jsonrpc/server"
 	"dyno/services/chain/node"
 )
 
@@ -70,7 +69,7 @@ func (m *metrics) of(method string, code int) counted {
 	return counted{m.took.WithLabelValues(method, status), m.calls.WithLabelValues(method, status)}
 }
 
-// observe is server.Options.Observe.
+// observe is jsonrpc.Options.Observe.
 func (m *metrics) observe(method string, took time.Duration, code int) {
 	c, ok := m.good[method]
 	if !ok || code != 0 {
@@ -81,7 +80,7 @@ func (m *metrics) observe(method string, took time.Duration, code int) {
 }
 
 // expose shows what waits, the connections of a server, and what its filters drop.
-func (m *metrics) expose(env *daemon.Env, b api.Backend, s *server.Server, f *filter.Filters) error {
+func (m *metrics) expose(env *daemon.Env, b api.Backend, s *jsonrpc.Server, f *filter.Filters) error {
 	waiting := daemon.Metric{Name: "pool_transactions", Help: "accepted transactions that are in no block yet", Read: func() float64 {
 		executable, queued := b.Pool.Stats()
 		return float64(executable + queued)

@@ -26,7 +26,6 @@ import (
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/jsonrpc"
 	"dyno/services/chain/jsonrpc/scan"
-	"dyno/services/chain/jsonrpc/server"
 	"dyno/services/chain/mempool"
 	"dyno/services/chain/node"
 )
@@ -123,11 +122,11 @@ func (f *serving) serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, rea
 
 // openFront opens the event loop if the assembly has it, and the listener permits it. Requests that
 // have spans are net/http's.
-func (f *serving) openFront(env *daemon.Env, s *server.Server) (*server.Front, error) {
+func (f *serving) openFront(env *daemon.Env, s *jsonrpc.Server) (*jsonrpc.Front, error) {
 	if f.config.Transport != "loop" || env.Tracer != nil || env.Listen != net.Listener(env.Connections) {
 		return nil, nil
 	}
-	front, err := server.NewFront(s, env.Connections, env.ReadTimeout, writeTimeout, env.Fail, env.Log)
+	front, err := jsonrpc.NewFront(s, env.Connections, env.ReadTimeout, writeTimeout, env.Fail, env.Log)
 	if errors.Is(err, httploop.ErrUnsupported) {
 		env.Log.Info("net/http reads all requests, as there are no event loops (transport=loop) on this system")
 		return nil, nil
@@ -176,7 +175,7 @@ func readOnly(c *blockchain.Chain) api.Backend {
 
 // rpc is the server of all methods, with the filters and subscriptions of its clients.
 type rpc struct {
-	*server.Server
+	*jsonrpc.Server
 	filters *filter.Filters
 }
 
@@ -209,7 +208,7 @@ func (f *serving) serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 	if err := watching.watch(methods, together); err != nil {
 		return rpc{}, err
 	}
-	s := server.New(methods, server.Options{
+	s := jsonrpc.NewServer(methods, jsonrpc.Options{
 		Codec: codecs[f.config.Codec], HTTP: env.Guard, Socket: env.Sockets, Together: together, Observe: m.observe, Log: env.Log,
 	})
 	return rpc{s, filters}, m.expose(env, b, s, filters)

@@ -1,4 +1,4 @@
-// Package sockets holds the lab's calls over WebSockets against services/chain/jsonrpc/server,
+// Package sockets holds the lab's calls over WebSockets against services/chain/jsonrpc,
 // which neither of them may import.
 package sockets
 
@@ -19,7 +19,6 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/workload"
 	"dyno/services/chain/jsonrpc"
-	"dyno/services/chain/jsonrpc/server"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -45,7 +44,7 @@ func TestDriverAgainstServer(t *testing.T) {
 				}
 				return "0x1", nil
 			}
-			s := server.New(map[string]jsonrpc.Method{"m": method}, server.Options{Codec: jsonrpc.Std{}})
+			s := jsonrpc.NewServer(map[string]jsonrpc.Method{"m": method}, jsonrpc.Options{Codec: jsonrpc.Std{}})
 			front := httptest.NewServer(s)
 			defer front.Close()
 			defer front.CloseClientConnections()

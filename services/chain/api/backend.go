@@ -2,7 +2,7 @@
 // in the shapes and with the words of go-ethereum. Packages evm and filter below it add those that
 // execute calls and those that follow the chain.
 //
-// It is not for how calls arrive (services/chain/jsonrpc/server), nor for what a node does with
+// It is not for how calls arrive (package jsonrpc), nor for what a node does with
 // transactions: Backend is the node. It starts no goroutines.
 package api
 

@@ -12,7 +12,7 @@ import (
 	"dyno/services/chain/node"
 )
 
-// Together returns the methods of which calls in an array are run in one go, for server.Options:
+// Together returns the methods of which calls in an array are run in one go, for jsonrpc.Options:
 // all transactions of an array become durable together.
 func Together(b Backend) map[string]func(context.Context, []jsonrpc.Call) {
 	m := methods{Backend: b}

@@ -1,10 +1,11 @@
-// Package jsonrpc is the messages of JSON-RPC 2.0 (jsonrpc.org/specification): calls, arrays of
-// calls, their answers and errors. Codec is the seam behind which messages are read and values
-// written; Std and package scan implement it, and jsonrpctest checks that they agree. Package
-// server serves methods over HTTP and WebSocket.
+// Package jsonrpc is JSON-RPC 2.0 (jsonrpc.org/specification): calls, arrays of calls, their
+// answers and errors, and a Server of methods over HTTP and WebSocket. Codec is the seam behind
+// which messages are read and values written; Std and package scan implement it, and jsonrpctest
+// checks that they agree. It reads I-JSON (RFC 7493): UTF-8, no escapes of half a surrogate pair,
+// names that are unique in their object.
 //
-// It reads I-JSON (RFC 7493): UTF-8, no escapes of half a surrogate pair, names that are unique in
-// their object. It knows no method, and starts no goroutines.
+// It knows no method, is not for authentication, and does not listen: Server is an http.Handler.
+// Server and Front own their goroutines, which Drain ends.
 package jsonrpc
 
 import "context"
@@ -42,10 +43,10 @@ func (b *Batch) Reset() {
 
 // Codec reads messages and writes answers. Its methods may be called from any goroutine.
 type Codec interface {
-	// Decode reads a message into an empty batch. An error is the answer to the whole message: it
-	// is no JSON, or an array that is empty or has more than maxCalls elements, of which the batch
-	// then has maxCalls. Elements that are not valid calls have Call.Error, and their id where it
-	// is valid, else null.
+	// Decode reads a message into an empty batch. An error is the answer to the whole message: it is
+	// no JSON, or an array that is empty or has more than maxCalls elements, of which the batch then
+	// has maxCalls. Elements that are not valid calls have Call.Error, and their id where it is valid,
+	// else null.
 	Decode(message []byte, maxCalls int, into *Batch) *Error
 	// AppendValue appends a value as encoding/json writes it, but without escaping for HTML; a
 	// json.Number may become a string. After an error, what is appended is undefined.

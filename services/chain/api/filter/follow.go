@@ -10,7 +10,6 @@ import (
 
 	"dyno/services/chain/api"
 	"dyno/services/chain/jsonrpc"
-	"dyno/services/chain/jsonrpc/server"
 )
 
 // newLogs returns a function that returns the logs since its last call, and the number of the last
@@ -160,7 +159,7 @@ func (f *Filters) subscribe(ctx context.Context, params []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	sub, err := server.Subscribe(ctx, "eth_subscription")
+	sub, err := jsonrpc.Subscribe(ctx, "eth_subscription")
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +172,7 @@ func (f *Filters) subscribe(ctx context.Context, params []byte) (any, error) {
 const ahead = 64
 
 // follow sends what is new until the subscription ends.
-func follow(ctx context.Context, sub *server.Subscription, next source) {
+func follow(ctx context.Context, sub *jsonrpc.Subscription, next source) {
 	defer sub.Close()
 	for {
 		sub.WaitForRoom()
@@ -200,7 +199,7 @@ func (f *Filters) unsubscribe(ctx context.Context, params []byte) (any, error) {
 	if err := jsonrpc.Params(params, 1, &id); err != nil {
 		return nil, err
 	}
-	if !server.Unsubscribe(ctx, id) {
+	if !jsonrpc.Unsubscribe(ctx, id) {
 		return nil, jsonrpc.Errorf(jsonrpc.ServerError, "subscription not found")
 	}
 	return true, nil

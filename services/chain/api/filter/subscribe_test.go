@@ -14,7 +14,6 @@ import (
 
 	"dyno/services/chain/api/filter"
 	"dyno/services/chain/jsonrpc"
-	"dyno/services/chain/jsonrpc/server"
 )
 
 // socket is a WebSocket of a test.
@@ -26,7 +25,7 @@ type socket struct {
 // listen serves filters, and returns a socket to them and what stops the server.
 func listen(t *testing.T, f *filter.Filters) (socket, func()) {
 	t.Helper()
-	rpc := server.New(f.Methods(), server.Options{Codec: jsonrpc.Std{}, MaxQueue: 100_000})
+	rpc := jsonrpc.NewServer(f.Methods(), jsonrpc.Options{Codec: jsonrpc.Std{}, MaxQueue: 100_000})
 	s := httptest.NewServer(rpc)
 	conn, _, err := websocket.Dial(t.Context(), s.URL, nil)
 	if err != nil {

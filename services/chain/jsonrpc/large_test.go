@@ -1,4 +1,4 @@
-package server_test
+package jsonrpc_test
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 
 	"dyno/parts/servicetest"
 	"dyno/services/chain/jsonrpc"
-	"dyno/services/chain/jsonrpc/server"
 )
 
 // stalled is a client that does not read before it is released.
@@ -33,8 +32,8 @@ func TestMaxLarge(t *testing.T) {
 		ran.Add(1)
 		return strings.Repeat("x", 1<<20), nil
 	}
-	s := server.New(map[string]jsonrpc.Method{"large": large, "small": func(context.Context, []byte) (any, error) { return 1, nil }},
-		server.Options{Codec: jsonrpc.Std{}, MaxLarge: 1})
+	s := jsonrpc.NewServer(map[string]jsonrpc.Method{"large": large, "small": func(context.Context, []byte) (any, error) { return 1, nil }},
+		jsonrpc.Options{Codec: jsonrpc.Std{}, MaxLarge: 1})
 	ask := func(ctx context.Context, w http.ResponseWriter, message string) {
 		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/", strings.NewReader(message))
 		r.Header.Set("Content-Type", "application/json")

@@ -1,4 +1,4 @@
-package server
+package jsonrpc
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"sync"
-
-	"dyno/services/chain/jsonrpc"
 )
 
 // ErrClosed is returned by Send after the end of a subscription.
@@ -73,7 +71,7 @@ func (s *Subscription) Close() { s.close() }
 // for a result that cannot be written as JSON. A client that leaves no room in its queue is
 // disconnected.
 func (s *Subscription) Send(result any) error {
-	text, err := jsonrpc.AppendNotification(s.c.s.o.Codec, nil, s.name, s.id, result)
+	text, err := AppendNotification(s.c.s.o.Codec, nil, s.name, s.id, result)
 	if err != nil {
 		return err
 	}
@@ -135,7 +133,7 @@ func (c *socket) add(sub *Subscription) error {
 	case c.subs == nil:
 		return ErrClosed
 	case len(c.subs) >= c.s.o.MaxSubscriptions:
-		return jsonrpc.Errorf(jsonrpc.LimitExceeded, "a connection has at most %d subscriptions", c.s.o.MaxSubscriptions)
+		return Errorf(LimitExceeded, "a connection has at most %d subscriptions", c.s.o.MaxSubscriptions)
 	}
 	c.subs[sub.id] = sub
 	c.s.subscriptions.Add(1)

@@ -1,19 +1,4 @@
-// Package server serves methods of JSON-RPC 2.0 over HTTP POST and WebSocket at one address. Both
-// carry single calls and arrays; over WebSocket a method can open a subscription, which sends
-// notifications until the client or the connection ends it. Every message, queue and number of
-// calls is bounded, and a client that does not read is disconnected.
-//
-// HTTP answers have status 200 whether calls succeed or not, and 204 where all calls are
-// notifications; a request that is no message has the status that HTTP has for it, with an answer
-// whose error is -32600. A WebSocket is closed with 1001 when the server stops, 1003 after a binary
-// message, 1008 when a ping is not answered, 1009 after a message that is too large and 1013 when
-// the client reads too slowly.
-//
-// The package is not for authentication, and it does not listen: Server is an http.Handler. A
-// connection has a goroutine that reads and one that writes beside the handler's, and one for each
-// message that is being answered; the handler waits for them, and Drain for all handlers of
-// WebSockets. Calls of an array are run in their order, as go-ethereum does.
-package server
+package jsonrpc
 
 import (
 	"context"
@@ -24,12 +9,11 @@ import (
 	"time"
 
 	"dyno/parts/guard"
-	"dyno/services/chain/jsonrpc"
 )
 
 // Options bound a server. Zero values are the defaults.
 type Options struct {
-	Codec jsonrpc.Codec // required
+	Codec Codec // required
 
 	HTTP   *guard.Guard // hosts, and origins whose pages may POST; nil: as guard.Options{}
 	Socket *guard.Guard // hosts, and origins whose pages may open a WebSocket; nil: as for HTTP
@@ -46,7 +30,7 @@ type Options struct {
 	// Together has functions for some of the methods, by name, that run calls of an array which follow
 	// each other in one go: a function sets Result or Error of each. After a panic the method itself
 	// is called for each that has neither.
-	Together map[string]func(ctx context.Context, calls []jsonrpc.Call)
+	Together map[string]func(ctx context.Context, calls []Call)
 
 	MaxSockets       int           // WebSockets open at a time; 0: 10,000; beyond, 503
 	MaxConcurrent    int           // messages of a WebSocket that are answered concurrently; 0: 64; beyond, it is not read
@@ -99,7 +83,21 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Server serves methods.
+// Server serves methods over HTTP POST and WebSocket at one address. Both carry single calls and
+// arrays; over WebSocket a method can open a subscription, which sends notifications until the
+// client or the connection ends it. Every message, queue and number of calls is bounded, and a
+// client that does not read is disconnected. Calls of an array are run in their order, as
+// go-ethereum does.
+//
+// HTTP answers have status 200 whether calls succeed or not, and 204 where all calls are
+// notifications; a request that is no message has the status that HTTP has for it, with an answer
+// whose error is -32600. A WebSocket is closed with 1001 when the server stops, 1003 after a binary
+// message, 1008 when a ping is not answered, 1009 after a message that is too large and 1013 when
+// the client reads too slowly.
+//
+// A connection has a goroutine that reads and one that writes beside the handler's, and one for
+// each message that is being answered; the handler waits for them, and Drain for all handlers of
+// WebSockets.
 type Server struct {
 	methods map[string]method
 	o       Options
@@ -118,11 +116,11 @@ type Server struct {
 
 type method struct {
 	name string
-	run  jsonrpc.Method
+	run  Method
 }
 
-// New returns a server of methods by name.
-func New(methods map[string]jsonrpc.Method, o Options) *Server {
+// NewServer returns a server of methods by name.
+func NewServer(methods map[string]Method, o Options) *Server {
 	s := &Server{
 		methods: map[string]method{}, o: o.withDefaults(), draining: make(chan struct{}), sockets: map[*socket]struct{}{},
 		buffers: sync.Pool{New: func() any { return new(exchange) }},

@@ -1,4 +1,4 @@
-package server_test
+package jsonrpc_test
 
 import (
 	"bufio"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"dyno/services/chain/jsonrpc"
-	"dyno/services/chain/jsonrpc/server"
 )
 
 const head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -38,7 +37,7 @@ func status(t *testing.T, address, text string) int {
 // Clients that send a whole body before they read (Python's http.client) receive the answer that it
 // is too large, and no error of a connection that breaks.
 func TestReadsBodiesThatAreTooLarge(t *testing.T) {
-	h := httptest.NewServer(server.New(methods(), server.Options{Codec: jsonrpc.Std{}}))
+	h := httptest.NewServer(jsonrpc.NewServer(methods(), jsonrpc.Options{Codec: jsonrpc.Std{}}))
 	defer h.Close()
 	const size = 20_000_000 // more than the buffers of two sockets
 	for _, text := range []string{
@@ -60,7 +59,7 @@ func TestSaysWhyABodyDidNotArrive(t *testing.T) {
 		"Transfer-Encoding: chunked\r\n\r\nZZ\r\n": {0, http.StatusBadRequest}, // no chunk
 		"Content-Length: 9\r\n\r\n{":               {50 * time.Millisecond, http.StatusRequestTimeout},
 	} {
-		h := httptest.NewUnstartedServer(server.New(methods(), server.Options{Codec: jsonrpc.Std{}}))
+		h := httptest.NewUnstartedServer(jsonrpc.NewServer(methods(), jsonrpc.Options{Codec: jsonrpc.Std{}}))
 		h.Config.ReadTimeout = tt.timeout
 		h.Start()
 		if got := status(t, h.Listener.Addr().String(), head+text); got != tt.status {

@@ -1,4 +1,4 @@
-package server_test
+package jsonrpc_test
 
 import (
 	"context"
@@ -23,7 +23,6 @@ import (
 	"dyno/services/chain/jsonrpc"
 	"dyno/services/chain/jsonrpc/jsonrpctest"
 	"dyno/services/chain/jsonrpc/scan"
-	"dyno/services/chain/jsonrpc/server"
 )
 
 // client is a WebSocket of a test.
@@ -92,7 +91,7 @@ func (c client) ask(method, params string) string {
 
 func TestSocket(t *testing.T) { eachCodec(t, testSocket) }
 
-func testSocket(t *testing.T, o server.Options) {
+func testSocket(t *testing.T, o jsonrpc.Options) {
 	_, url := serve(t, methods(), o)
 	c := dial(t, url)
 	for range 3 {
@@ -115,7 +114,7 @@ func testSocket(t *testing.T, o server.Options) {
 }
 
 func TestSocketBounds(t *testing.T) {
-	s, url := serve(t, methods(), server.Options{MaxMessage: 1000, MaxSockets: 1, MaxSubscriptions: 3})
+	s, url := serve(t, methods(), jsonrpc.Options{MaxMessage: 1000, MaxSockets: 1, MaxSubscriptions: 3})
 	c := dial(t, url)
 	if _, r, err := websocket.Dial(t.Context(), url, nil); err == nil || r.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("a second WebSocket: %v", err)
@@ -140,7 +139,7 @@ func TestSocketBounds(t *testing.T) {
 	if code := c.closed(); code != websocket.StatusMessageTooBig {
 		t.Errorf("a message that is too large closes with %d", code)
 	}
-	await(t, "no sockets", func() bool { return s.Stats() == server.Stats{} })
+	await(t, "no sockets", func() bool { return s.Stats() == jsonrpc.Stats{} })
 }
 
 func TestGuardsSocket(t *testing.T) {
@@ -148,7 +147,7 @@ func TestGuardsSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, url := serve(t, methods(), server.Options{Socket: own})
+	_, url := serve(t, methods(), jsonrpc.Options{Socket: own})
 	guardtest.Refuses(t, http.DefaultClient, http.MethodGet, url, "")
 	for origin, status := range map[string]int{"https://shop.example": 101, "https://evil.example": 403, "": 101, url: 101} {
 		conn, r, _ := websocket.Dial(t.Context(), url, &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {origin}}})
@@ -189,7 +188,7 @@ func answersConcurrently(t *testing.T, interval time.Duration) bool {
 		<-wait
 		return "waited", nil
 	}
-	s, url := serve(t, m, server.Options{MaxConcurrent: bound, PingInterval: interval})
+	s, url := serve(t, m, jsonrpc.Options{MaxConcurrent: bound, PingInterval: interval})
 	c := dial(t, url)
 	answers, ended := make(chan string, bound+2), make(chan error, 1)
 	go func() {
@@ -258,7 +257,7 @@ func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
 // A client that answers no pings is disconnected, another one is not.
 func TestPings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := server.New(methods(), server.Options{Codec: jsonrpc.Std{}, PingInterval: time.Second})
+		s := jsonrpc.NewServer(methods(), jsonrpc.Options{Codec: jsonrpc.Std{}, PingInterval: time.Second})
 		p := make(pipes)
 		front := http.Server{Handler: s}
 		go front.Serve(p)
@@ -279,7 +278,7 @@ func TestPings(t *testing.T) {
 			t.Errorf("closed with %d", code)
 		}
 		time.Sleep(time.Minute)
-		if ctx.Err() != nil || s.Stats() != (server.Stats{Sockets: 1}) {
+		if ctx.Err() != nil || s.Stats() != (jsonrpc.Stats{Sockets: 1}) {
 			t.Errorf("%v, %+v", ctx.Err(), s.Stats())
 		}
 		if err := s.Drain(t.Context()); err != nil {
@@ -289,10 +288,10 @@ func TestPings(t *testing.T) {
 }
 
 // feed is a method that opens a subscription and passes it to the test.
-func feed(m map[string]jsonrpc.Method) <-chan *server.Subscription {
-	subs := make(chan *server.Subscription, 100)
+func feed(m map[string]jsonrpc.Method) <-chan *jsonrpc.Subscription {
+	subs := make(chan *jsonrpc.Subscription, 100)
 	m["feed"] = func(ctx context.Context, _ []byte) (any, error) {
-		sub, err := server.Subscribe(ctx, "eth_subscription")
+		sub, err := jsonrpc.Subscribe(ctx, "eth_subscription")
 		if err != nil {
 			return nil, err
 		}
@@ -308,7 +307,7 @@ func feed(m map[string]jsonrpc.Method) <-chan *server.Subscription {
 func TestSubscriptions(t *testing.T) {
 	m := methods()
 	subs := feed(m)
-	s, url := serve(t, m, server.Options{})
+	s, url := serve(t, m, jsonrpc.Options{})
 	c := dial(t, url)
 	id := c.ask("feed", "[]") // the answer comes before the notification
 	sub := <-subs
@@ -330,7 +329,7 @@ func TestSubscriptions(t *testing.T) {
 		t.Error(got)
 	}
 	<-sub.Done()
-	if err := sub.Send(1); err != server.ErrClosed {
+	if err := sub.Send(1); err != jsonrpc.ErrClosed {
 		t.Errorf("after the end: %v", err)
 	}
 	sub.Close()
@@ -338,14 +337,14 @@ func TestSubscriptions(t *testing.T) {
 	c.ask("feed", "[]")
 	c.CloseNow()
 	<-(<-subs).Done() // ends with the connection
-	await(t, "none is left", func() bool { return s.Stats() == server.Stats{} })
+	await(t, "none is left", func() bool { return s.Stats() == jsonrpc.Stats{} })
 }
 
 // A client that does not read is disconnected with a code that it finds when it reads again.
 func TestSlowReader(t *testing.T) {
 	m := methods()
 	subs := feed(m)
-	s, url := serve(t, m, server.Options{MaxQueue: 100_000})
+	s, url := serve(t, m, jsonrpc.Options{MaxQueue: 100_000})
 	c := dial(t, url)
 	c.ask("feed", "[]")
 	sub, long := <-subs, strings.Repeat("x", 50_000)
@@ -358,18 +357,18 @@ func TestSlowReader(t *testing.T) {
 	if code := c.closed(); code != websocket.StatusTryAgainLater {
 		t.Errorf("closed with %d", code)
 	}
-	await(t, "it is counted", func() bool { return s.Stats() == server.Stats{Slow: 1} })
+	await(t, "it is counted", func() bool { return s.Stats() == jsonrpc.Stats{Slow: 1} })
 }
 
 // A client that does not read its answers is disconnected too, and its messages are not read
 // meanwhile.
 func TestReadsNoAnswers(t *testing.T) {
-	s, url := serve(t, methods(), server.Options{MaxQueue: 1_000_000, WriteTimeout: 200 * time.Millisecond})
+	s, url := serve(t, methods(), jsonrpc.Options{MaxQueue: 1_000_000, WriteTimeout: 200 * time.Millisecond})
 	c := dial(t, url)
 	call := `{"jsonrpc":"2.0","id":1,"method":"echo","params":["` + strings.Repeat("x", 500_000) + `"]}`
 	for c.Write(t.Context(), websocket.MessageText, []byte(call)) == nil {
 	}
-	await(t, "it is counted", func() bool { return s.Stats() == server.Stats{Slow: 1} })
+	await(t, "it is counted", func() bool { return s.Stats() == jsonrpc.Stats{Slow: 1} })
 }
 
 // Calls under way are answered before the close frame.
@@ -381,7 +380,7 @@ func TestDrain(t *testing.T) {
 		<-release
 		return "waited", nil
 	}
-	s, url := serve(t, m, server.Options{})
+	s, url := serve(t, m, jsonrpc.Options{})
 	c, idle := dial(t, url), dial(t, url)
 	idle.ask("subscribe", "[]")
 	c.send(`{"jsonrpc":"2.0","id":1,"method":"wait"}`)
@@ -418,7 +417,7 @@ func TestCutOff(t *testing.T) {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}
-	s, url := serve(t, m, server.Options{})
+	s, url := serve(t, m, jsonrpc.Options{})
 	c := dial(t, url)
 	c.send(`{"jsonrpc":"2.0","id":1,"method":"wait"}`)
 	<-running
@@ -434,7 +433,7 @@ func TestCutOff(t *testing.T) {
 
 // BenchmarkSocket measures calls over one WebSocket whose client does not wait for answers.
 func BenchmarkSocket(b *testing.B) {
-	s := server.New(methods(), server.Options{Codec: scan.Codec{}})
+	s := jsonrpc.NewServer(methods(), jsonrpc.Options{Codec: scan.Codec{}})
 	front := httptest.NewServer(s)
 	defer front.Close()
 	defer s.Drain(b.Context())

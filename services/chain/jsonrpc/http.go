@@ -1,4 +1,4 @@
-package server
+package jsonrpc
 
 import (
 	"errors"
@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"dyno/parts/mediatype"
-	"dyno/services/chain/jsonrpc"
 )
 
 // route gives requests to the door of their kind. Each kind has its own list of origins.
@@ -95,8 +94,8 @@ func (s *Server) tooLarge() string {
 
 // refuse answers a request that is no message.
 func (s *Server) refuse(w http.ResponseWriter, status int, text string) {
-	s.o.Observe("", 0, jsonrpc.InvalidRequest)
-	write(w, status, jsonrpc.AppendError(s.o.Codec, nil, &jsonrpc.Error{Code: jsonrpc.InvalidRequest, Message: text}))
+	s.o.Observe("", 0, InvalidRequest)
+	write(w, status, AppendError(s.o.Codec, nil, &Error{Code: InvalidRequest, Message: text}))
 }
 
 var jsonType = []string{"application/json"}

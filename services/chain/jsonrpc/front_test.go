@@ -1,4 +1,4 @@
-package server_test
+package jsonrpc_test
 
 import (
 	"context"
@@ -18,19 +18,18 @@ import (
 	"dyno/parts/servicetest"
 	"dyno/services/chain/jsonrpc"
 	"dyno/services/chain/jsonrpc/scan"
-	"dyno/services/chain/jsonrpc/server"
 )
 
 // serveFront starts a server behind a front and returns its URL.
-func serveFront(t *testing.T, methods map[string]jsonrpc.Method, o server.Options) (*server.Front, string) {
+func serveFront(t *testing.T, methods map[string]jsonrpc.Method, o jsonrpc.Options) (*jsonrpc.Front, string) {
 	t.Helper()
 	l, err := lameduck.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.Codec = scan.Codec{}
-	s := server.New(methods, o)
-	f, err := server.NewFront(s, l, time.Minute, time.Minute, func(err error) { t.Error(err) }, slog.New(slog.DiscardHandler))
+	s := jsonrpc.NewServer(methods, o)
+	f, err := jsonrpc.NewFront(s, l, time.Minute, time.Minute, func(err error) { t.Error(err) }, slog.New(slog.DiscardHandler))
 	if errors.Is(err, httploop.ErrUnsupported) {
 		l.Close()
 		t.Skip(err)
@@ -61,7 +60,7 @@ func serveFront(t *testing.T, methods map[string]jsonrpc.Method, o server.Option
 // A front answers as the server does, and hands over what is not its own.
 func TestFront(t *testing.T) {
 	m := methods()
-	o := server.Options{Together: map[string]func(context.Context, []jsonrpc.Call){}}
+	o := jsonrpc.Options{Together: map[string]func(context.Context, []jsonrpc.Call){}}
 	for _, name := range []string{"echo", "fail", "revert", "panic"} {
 		o.Together[name] = func(ctx context.Context, calls []jsonrpc.Call) {
 			for i := range calls {
@@ -116,7 +115,7 @@ func TestFrontTogether(t *testing.T) {
 	var mu sync.Mutex
 	var groups []int
 	m := methods()
-	f, url := serveFront(t, m, server.Options{Together: map[string]func(context.Context, []jsonrpc.Call){"send": func(_ context.Context, calls []jsonrpc.Call) {
+	f, url := serveFront(t, m, jsonrpc.Options{Together: map[string]func(context.Context, []jsonrpc.Call){"send": func(_ context.Context, calls []jsonrpc.Call) {
 		begun <- struct{}{}
 		<-hold
 		mu.Lock()

@@ -1,4 +1,4 @@
-package server
+package jsonrpc
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"dyno/parts/guard"
 	"dyno/parts/httploop"
 	"dyno/parts/lameduck"
-	"dyno/services/chain/jsonrpc"
 )
 
 // Front serves, on event loops, the POSTs of one address that are a single small call of one of the
@@ -147,7 +146,7 @@ func (f *Front) run() {
 
 // group is calls of one method, each of a request.
 type group struct {
-	calls    []jsonrpc.Call
+	calls    []Call
 	requests []*httploop.Request
 	taken    []*exchange
 }
@@ -175,7 +174,7 @@ func (f *Front) sort(r *httploop.Request, groups map[string]*group) {
 func (f *Front) together(g *group) {
 	f.s.callTogether(context.Background(), g.calls)
 	for i, x := range g.taken {
-		answers := jsonrpc.NewAnswers(f.s.o.Codec, x.answer[:0], false, f.s.o.MaxAnswer)
+		answers := NewAnswers(f.s.o.Codec, x.answer[:0], false, f.s.o.MaxAnswer)
 		answers.Add(&g.calls[i])
 		x.answer = answers.Bytes()
 		f.answer(g.requests[i], x)

@@ -1,12 +1,10 @@
-package server
+package jsonrpc
 
 import (
 	"bytes"
 	"context"
 	"runtime/debug"
 	"time"
-
-	"dyno/services/chain/jsonrpc"
 )
 
 // keptBytes bounds the buffers that are reused: an array of 1,000 transfers fits, and the largest
@@ -16,7 +14,7 @@ const keptBytes = 1 << 20
 // exchange is a message and its answer.
 type exchange struct {
 	message bytes.Buffer
-	batch   jsonrpc.Batch
+	batch   Batch
 	answer  []byte // empty: none
 	large   bool   // the answer is one of Options.MaxLarge
 }
@@ -42,10 +40,10 @@ func (s *Server) release(x *exchange) {
 func (s *Server) serve(ctx context.Context, x *exchange) {
 	if no := s.o.Codec.Decode(x.message.Bytes(), s.o.MaxCalls, &x.batch); no != nil {
 		s.o.Observe("", 0, no.Code)
-		x.answer = jsonrpc.AppendRefusal(s.o.Codec, x.answer[:0], &x.batch, no)
+		x.answer = AppendRefusal(s.o.Codec, x.answer[:0], &x.batch, no)
 		return
 	}
-	answers := jsonrpc.NewAnswers(s.o.Codec, x.answer[:0], x.batch.Array, s.o.MaxAnswer)
+	answers := NewAnswers(s.o.Codec, x.answer[:0], x.batch.Array, s.o.MaxAnswer)
 	s.run(ctx, x, &answers)
 	x.answer = answers.Bytes()
 }
@@ -53,7 +51,7 @@ func (s *Server) serve(ctx context.Context, x *exchange) {
 // run runs the calls of a message in their order. Results are written as soon as they are there, so
 // that those of a large array need not fit into memory. Where it takes too long, the answers become
 // too large or the client has gone, the calls that are left are not run.
-func (s *Server) run(ctx context.Context, x *exchange, answers *jsonrpc.Answers) {
+func (s *Server) run(ctx context.Context, x *exchange, answers *Answers) {
 	began := time.Now()
 	for calls := x.batch.Calls; len(calls) > 0; {
 		if answers.Len() > largeBytes && !x.large {
@@ -62,7 +60,7 @@ func (s *Server) run(ctx context.Context, x *exchange, answers *jsonrpc.Answers)
 		n := s.together(calls)
 		switch {
 		case answers.Full():
-			s.refuseCalls(calls[:n], jsonrpc.ErrTooLarge)
+			s.refuseCalls(calls[:n], ErrTooLarge)
 		case ctx.Err() != nil || time.Since(began) > s.o.MaxTime:
 			s.refuseCalls(calls[:n], errTimedOut)
 		case n > 1:
@@ -95,10 +93,10 @@ func (s *Server) waitForLarge(ctx context.Context, began time.Time) bool {
 	return false
 }
 
-var errTimedOut = &jsonrpc.Error{Code: jsonrpc.TimedOut, Message: "request timed out"}
+var errTimedOut = &Error{Code: TimedOut, Message: "request timed out"}
 
 // refuseCalls makes an error the answer to calls that are valid and are not run.
-func (s *Server) refuseCalls(calls []jsonrpc.Call, why *jsonrpc.Error) {
+func (s *Server) refuseCalls(calls []Call, why *Error) {
 	for i := range calls {
 		c := &calls[i]
 		if c.Error == nil {
@@ -110,7 +108,7 @@ func (s *Server) refuseCalls(calls []jsonrpc.Call, why *jsonrpc.Error) {
 
 // together returns how many of the calls, from the first on, are run by one function of
 // Options.Together; 1: none.
-func (s *Server) together(calls []jsonrpc.Call) int {
+func (s *Server) together(calls []Call) int {
 	if len(s.o.Together) == 0 || len(calls) == 1 || s.o.Together[string(calls[0].Method)] == nil {
 		return 1
 	}
@@ -123,7 +121,7 @@ func (s *Server) together(calls []jsonrpc.Call) int {
 
 // callTogether runs calls of one method. If that panics, each call that it has not answered is run
 // alone: only one that panics again has failed.
-func (s *Server) callTogether(ctx context.Context, calls []jsonrpc.Call) {
+func (s *Server) callTogether(ctx context.Context, calls []Call) {
 	name, began, whole := string(calls[0].Method), time.Now(), false
 	func() {
 		defer func() {
@@ -145,21 +143,21 @@ func (s *Server) callTogether(ctx context.Context, calls []jsonrpc.Call) {
 }
 
 // code returns that of a call's error; 0: none.
-func code(c *jsonrpc.Call) int {
+func code(c *Call) int {
 	if c.Error == nil {
 		return 0
 	}
 	return c.Error.Code
 }
 
-func (s *Server) call(ctx context.Context, c *jsonrpc.Call) {
+func (s *Server) call(ctx context.Context, c *Call) {
 	if c.Error != nil {
 		s.o.Observe("", 0, c.Error.Code)
 		return
 	}
 	m, ok := s.methods[string(c.Method)]
 	if !ok {
-		c.Error = jsonrpc.Errorf(jsonrpc.UnknownMethod, "the method %.100s does not exist/is not available", c.Method)
+		c.Error = Errorf(UnknownMethod, "the method %.100s does not exist/is not available", c.Method)
 		s.o.Observe("", 0, c.Error.Code)
 		return
 	}
@@ -169,7 +167,7 @@ func (s *Server) call(ctx context.Context, c *jsonrpc.Call) {
 }
 
 // invoke runs a method. One that panics has failed, and the others go on.
-func (s *Server) invoke(ctx context.Context, m method, c *jsonrpc.Call) {
+func (s *Server) invoke(ctx context.Context, m method, c *Call) {
 	defer func() {
 		if v := recover(); v != nil {
 			s.panicked(ctx, m.name, v)
@@ -178,13 +176,13 @@ func (s *Server) invoke(ctx context.Context, m method, c *jsonrpc.Call) {
 	}()
 	result, err := m.run(ctx, c.Params)
 	if err != nil {
-		c.Error = jsonrpc.AsError(err)
+		c.Error = AsError(err)
 		return
 	}
 	c.Result = result
 }
 
-var errFailed = &jsonrpc.Error{Code: jsonrpc.InternalError, Message: "the method failed"}
+var errFailed = &Error{Code: InternalError, Message: "the method failed"}
 
 func (s *Server) panicked(ctx context.Context, name string, v any) {
 	s.o.Log.ErrorContext(ctx, "a method panicked", "method", name, "panic", v, "stack", string(debug.Stack()))

@@ -1,4 +1,4 @@
-package server_test
+package jsonrpc_test
 
 import (
 	"bytes"
@@ -23,7 +23,6 @@ import (
 	"dyno/parts/servicetest"
 	"dyno/services/chain/jsonrpc"
 	"dyno/services/chain/jsonrpc/scan"
-	"dyno/services/chain/jsonrpc/server"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -48,7 +47,7 @@ func methods() map[string]jsonrpc.Method {
 			return a + b, err
 		},
 		"subscribe": func(ctx context.Context, _ []byte) (any, error) {
-			sub, err := server.Subscribe(ctx, "eth_subscription")
+			sub, err := jsonrpc.Subscribe(ctx, "eth_subscription")
 			if err != nil {
 				return nil, err
 			}
@@ -56,18 +55,18 @@ func methods() map[string]jsonrpc.Method {
 		},
 		"unsubscribe": func(ctx context.Context, params []byte) (any, error) {
 			id, err := jsonrpc.OneString(params)
-			return server.Unsubscribe(ctx, string(id)), err
+			return jsonrpc.Unsubscribe(ctx, string(id)), err
 		},
 	}
 }
 
 // serve starts a server of methods and returns its URL.
-func serve(t *testing.T, methods map[string]jsonrpc.Method, o server.Options) (*server.Server, string) {
+func serve(t *testing.T, methods map[string]jsonrpc.Method, o jsonrpc.Options) (*jsonrpc.Server, string) {
 	t.Helper()
 	if o.Codec == nil {
 		o.Codec = jsonrpc.Std{}
 	}
-	s := server.New(methods, o)
+	s := jsonrpc.NewServer(methods, o)
 	front := httptest.NewServer(s)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), servicetest.Patience)
@@ -131,15 +130,15 @@ var talks = []struct{ message, answer string }{
 }
 
 // eachCodec runs a test with each codec.
-func eachCodec(t *testing.T, test func(*testing.T, server.Options)) {
+func eachCodec(t *testing.T, test func(*testing.T, jsonrpc.Options)) {
 	for name, codec := range map[string]jsonrpc.Codec{"std": jsonrpc.Std{}, "scan": scan.Codec{}} {
-		t.Run(name, func(t *testing.T) { test(t, server.Options{Codec: codec}) })
+		t.Run(name, func(t *testing.T) { test(t, jsonrpc.Options{Codec: codec}) })
 	}
 }
 
 func TestPOST(t *testing.T) { eachCodec(t, testPOST) }
 
-func testPOST(t *testing.T, o server.Options) {
+func testPOST(t *testing.T, o jsonrpc.Options) {
 	_, url := serve(t, methods(), o)
 	for _, tt := range talks {
 		if status, got := post(t, url, tt.message); status != http.StatusOK || got != tt.answer {
@@ -157,7 +156,7 @@ func testPOST(t *testing.T, o server.Options) {
 }
 
 func TestRefusesRequests(t *testing.T) {
-	_, url := serve(t, methods(), server.Options{MaxMessage: 1000, MaxCalls: 3})
+	_, url := serve(t, methods(), jsonrpc.Options{MaxMessage: 1000, MaxCalls: 3})
 	const call = `{"jsonrpc":"2.0","id":1,"method":"echo"}`
 	for _, tt := range []struct {
 		name, message string
@@ -210,17 +209,17 @@ func TestGuardsPOST(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, url := serve(t, methods(), server.Options{HTTP: own})
+	_, url := serve(t, methods(), jsonrpc.Options{HTTP: own})
 	guardtest.Refuses(t, http.DefaultClient, http.MethodPost, url, `{"jsonrpc":"2.0","id":1,"method":"echo"}`)
 	guardtest.Allows(t, http.DefaultClient, http.MethodPost, url, `{"jsonrpc":"2.0","id":1,"method":"echo"}`, "https://shop.example")
-	_, url = serve(t, methods(), server.Options{})
+	_, url = serve(t, methods(), jsonrpc.Options{})
 	guardtest.Refuses(t, http.DefaultClient, http.MethodPost, url, `{"jsonrpc":"2.0","id":1,"method":"echo"}`)
 }
 
 func TestObserves(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
-	_, url := serve(t, methods(), server.Options{Observe: func(method string, took time.Duration, code int) {
+	_, url := serve(t, methods(), jsonrpc.Options{Observe: func(method string, took time.Duration, code int) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen = append(seen, fmt.Sprintf("%s %d %t", method, code, took > 0))
@@ -237,7 +236,7 @@ func TestObserves(t *testing.T) {
 }
 
 func TestBoundsAnswers(t *testing.T) {
-	_, url := serve(t, methods(), server.Options{MaxAnswer: 100})
+	_, url := serve(t, methods(), jsonrpc.Options{MaxAnswer: 100})
 	long := strings.Repeat("x", 100)
 	if _, got := post(t, url, `[{"jsonrpc":"2.0","id":1,"method":"echo","params":["`+long+`"]}]`); !strings.Contains(got, "-32003") || strings.Contains(got, long) {
 		t.Error(got)
@@ -252,19 +251,19 @@ func TestBoundsArrays(t *testing.T) {
 	array := "[" + strings.Repeat(call+",", calls-1) + call + "]"
 	for _, tt := range []struct {
 		name string
-		o    server.Options
+		o    jsonrpc.Options
 		run  func(gone context.CancelFunc)
 		most int64 // calls that are run
 		code string
 	}{
-		{"too large", server.Options{MaxAnswer: 10_500}, nil, 11, "-32003"},
-		{"too long", server.Options{MaxTime: time.Millisecond}, func(context.CancelFunc) { <-time.After(2 * time.Millisecond) }, 1, "-32002"},
-		{"gone", server.Options{}, func(gone context.CancelFunc) { gone() }, 1, "-32002"},
+		{"too large", jsonrpc.Options{MaxAnswer: 10_500}, nil, 11, "-32003"},
+		{"too long", jsonrpc.Options{MaxTime: time.Millisecond}, func(context.CancelFunc) { <-time.After(2 * time.Millisecond) }, 1, "-32002"},
+		{"gone", jsonrpc.Options{}, func(gone context.CancelFunc) { gone() }, 1, "-32002"},
 	} {
 		var ran atomic.Int64
 		ctx, gone := context.WithCancel(t.Context())
 		tt.o.Codec = scan.Codec{}
-		s := server.New(map[string]jsonrpc.Method{"run": func(context.Context, []byte) (any, error) {
+		s := jsonrpc.NewServer(map[string]jsonrpc.Method{"run": func(context.Context, []byte) (any, error) {
 			if ran.Add(1); tt.run != nil {
 				tt.run(gone)
 			}
@@ -297,7 +296,7 @@ func TestTogether(t *testing.T) {
 		}
 		return "alone", nil
 	}
-	_, url := serve(t, m, server.Options{
+	_, url := serve(t, m, jsonrpc.Options{
 		Together: map[string]func(context.Context, []jsonrpc.Call){"send": func(_ context.Context, calls []jsonrpc.Call) {
 			groups = append(groups, len(calls))
 			for i := range calls {
@@ -345,7 +344,7 @@ var callTypes = []string{
 }
 
 func TestContentTypes(t *testing.T) {
-	_, url := serve(t, methods(), server.Options{})
+	_, url := serve(t, methods(), jsonrpc.Options{})
 	for _, kind := range callTypes {
 		if status, got := post(t, url, `{"jsonrpc":"2.0","id":1,"method":"echo"}`, "Content-Type", kind); status != http.StatusOK {
 			t.Errorf("%q: %d %s", kind, status, got)

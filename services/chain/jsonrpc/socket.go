@@ -1,4 +1,4 @@
-package server
+package jsonrpc
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-
-	"dyno/services/chain/jsonrpc"
 )
 
 // grace is the time that a client that was too slow has to read the message that is being sent, so
@@ -287,4 +285,4 @@ func (m *message) Value(key any) any {
 	return m.Context.Value(key)
 }
 
-var errNoSocket = &jsonrpc.Error{Code: jsonrpc.UnknownMethod, Message: "notifications not supported"}
+var errNoSocket = &Error{Code: UnknownMethod, Message: "notifications not supported"}
