@@ -16,7 +16,7 @@ type exchange struct {
 	message bytes.Buffer
 	batch   Batch
 	answer  []byte // empty: none
-	large   bool   // the answer is one of Options.MaxLarge
+	large   bool   // the answer is one of bounds.MaxLarge
 }
 
 func (s *Server) exchange() *exchange { return s.buffers.Get().(*exchange) }
@@ -38,12 +38,12 @@ func (s *Server) release(x *exchange) {
 
 // serve answers the message of an exchange.
 func (s *Server) serve(ctx context.Context, x *exchange) {
-	if no := s.o.Codec.Decode(x.message.Bytes(), s.o.MaxCalls, &x.batch); no != nil {
+	if no := s.o.Codec.Decode(x.message.Bytes(), s.bounds.MaxCalls, &x.batch); no != nil {
 		s.o.Observe("", 0, no.Code)
 		x.answer = AppendRefusal(s.o.Codec, x.answer[:0], &x.batch, no)
 		return
 	}
-	answers := NewAnswers(s.o.Codec, x.answer[:0], x.batch.Array, s.o.MaxAnswer)
+	answers := NewAnswers(s.o.Codec, x.answer[:0], x.batch.Array, s.bounds.MaxAnswer)
 	s.run(ctx, x, &answers)
 	x.answer = answers.Bytes()
 }
@@ -61,7 +61,7 @@ func (s *Server) run(ctx context.Context, x *exchange, answers *Answers) {
 		switch {
 		case answers.Full():
 			s.refuseCalls(calls[:n], ErrTooLarge)
-		case ctx.Err() != nil || time.Since(began) > s.o.MaxTime:
+		case ctx.Err() != nil || time.Since(began) > s.bounds.MaxTime:
 			s.refuseCalls(calls[:n], errTimedOut)
 		case n > 1:
 			s.callTogether(ctx, calls[:n])
@@ -75,14 +75,14 @@ func (s *Server) run(ctx context.Context, x *exchange, answers *Answers) {
 	}
 }
 
-// largeBytes is the size from which on an answer counts towards Options.MaxLarge.
+// largeBytes is the size from which on an answer counts towards bounds.MaxLarge.
 const largeBytes = 1 << 20
 
 // waitForLarge waits until there may be one more large answer. Those that clients do not read thus
 // take a bounded part of the memory, however many clients ask. False: it took too long, or the
 // client has gone.
 func (s *Server) waitForLarge(ctx context.Context, began time.Time) bool {
-	late := time.NewTimer(s.o.MaxTime - time.Since(began))
+	late := time.NewTimer(s.bounds.MaxTime - time.Since(began))
 	defer late.Stop()
 	select {
 	case s.large <- struct{}{}:

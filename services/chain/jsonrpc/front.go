@@ -154,7 +154,7 @@ type group struct {
 // sort adds the call of a request to its group, or has another goroutine serve it.
 func (f *Front) sort(r *httploop.Request, groups map[string]*group) {
 	x := f.s.exchange()
-	if f.s.o.Codec.Decode(r.Body, f.s.o.MaxCalls, &x.batch) == nil && !x.batch.Array && len(x.batch.Calls) == 1 && x.batch.Calls[0].Error == nil {
+	if f.s.o.Codec.Decode(r.Body, f.s.bounds.MaxCalls, &x.batch) == nil && !x.batch.Array && len(x.batch.Calls) == 1 && x.batch.Calls[0].Error == nil {
 		if g := groups[string(x.batch.Calls[0].Method)]; g != nil {
 			g.calls, g.requests, g.taken = append(g.calls, x.batch.Calls[0]), append(g.requests, r), append(g.taken, x)
 			return
@@ -174,7 +174,7 @@ func (f *Front) sort(r *httploop.Request, groups map[string]*group) {
 func (f *Front) together(g *group) {
 	f.s.callTogether(context.Background(), g.calls)
 	for i, x := range g.taken {
-		answers := NewAnswers(f.s.o.Codec, x.answer[:0], false, f.s.o.MaxAnswer)
+		answers := NewAnswers(f.s.o.Codec, x.answer[:0], false, f.s.bounds.MaxAnswer)
 		answers.Add(&g.calls[i])
 		x.answer = answers.Bytes()
 		f.answer(g.requests[i], x)

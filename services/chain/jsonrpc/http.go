@@ -40,7 +40,7 @@ func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 	case compressed(r.Header["Content-Encoding"]):
 		s.refuse(w, http.StatusUnsupportedMediaType, "the body must not be compressed")
 		return
-	case r.ContentLength > int64(s.o.MaxMessage):
+	case r.ContentLength > int64(s.bounds.MaxMessage):
 		if r.Header.Get("Expect") == "" {
 			s.discard(r.Body)
 		}
@@ -65,7 +65,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, x *exchange) bool 
 	if r.ContentLength > 0 {
 		x.message.Grow(int(min(r.ContentLength, 64<<10)) + 512) // what was announced may never arrive
 	}
-	_, err := x.message.ReadFrom(http.MaxBytesReader(w, r.Body, int64(s.o.MaxMessage)))
+	_, err := x.message.ReadFrom(http.MaxBytesReader(w, r.Body, int64(s.bounds.MaxMessage)))
 	if err == nil {
 		return true
 	}
@@ -85,11 +85,11 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, x *exchange) bool 
 // discard reads more of a body that is too large, up to four times what is permitted: a client that
 // sends all of it before it reads would not see the answer if the connection was closed meanwhile.
 func (s *Server) discard(body io.Reader) {
-	io.CopyN(io.Discard, body, 4*int64(s.o.MaxMessage)) // an error means that the client has gone
+	io.CopyN(io.Discard, body, 4*int64(s.bounds.MaxMessage)) // an error means that the client has gone
 }
 
 func (s *Server) tooLarge() string {
-	return "the message is larger than " + strconv.Itoa(s.o.MaxMessage) + " bytes"
+	return "the message is larger than " + strconv.Itoa(s.bounds.MaxMessage) + " bytes"
 }
 
 // refuse answers a request that is no message.

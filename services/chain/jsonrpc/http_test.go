@@ -63,10 +63,16 @@ func methods() map[string]jsonrpc.Method {
 // serve starts a server of methods and returns its URL.
 func serve(t *testing.T, methods map[string]jsonrpc.Method, o jsonrpc.Options) (*jsonrpc.Server, string) {
 	t.Helper()
+	return serveBounded(t, methods, o, func(*jsonrpc.Bounds) {})
+}
+
+// serveBounded starts a server with other bounds.
+func serveBounded(t *testing.T, methods map[string]jsonrpc.Method, o jsonrpc.Options, change func(*jsonrpc.Bounds)) (*jsonrpc.Server, string) {
+	t.Helper()
 	if o.Codec == nil {
 		o.Codec = jsonrpc.Std{}
 	}
-	s := jsonrpc.NewServer(methods, o)
+	s := jsonrpc.NewBounded(methods, o, change)
 	front := httptest.NewServer(s)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), servicetest.Patience)
@@ -156,7 +162,7 @@ func testPOST(t *testing.T, o jsonrpc.Options) {
 }
 
 func TestRefusesRequests(t *testing.T) {
-	_, url := serve(t, methods(), jsonrpc.Options{MaxMessage: 1000, MaxCalls: 3})
+	_, url := serveBounded(t, methods(), jsonrpc.Options{}, func(b *jsonrpc.Bounds) { b.MaxMessage, b.MaxCalls = 1000, 3 })
 	const call = `{"jsonrpc":"2.0","id":1,"method":"echo"}`
 	for _, tt := range []struct {
 		name, message string
@@ -236,7 +242,7 @@ func TestObserves(t *testing.T) {
 }
 
 func TestBoundsAnswers(t *testing.T) {
-	_, url := serve(t, methods(), jsonrpc.Options{MaxAnswer: 100})
+	_, url := serveBounded(t, methods(), jsonrpc.Options{}, func(b *jsonrpc.Bounds) { b.MaxAnswer = 100 })
 	long := strings.Repeat("x", 100)
 	if _, got := post(t, url, `[{"jsonrpc":"2.0","id":1,"method":"echo","params":["`+long+`"]}]`); !strings.Contains(got, "-32003") || strings.Contains(got, long) {
 		t.Error(got)
@@ -250,25 +256,24 @@ func TestBoundsArrays(t *testing.T) {
 	call := `{"jsonrpc":"2.0","id":1,"method":"run"}`
 	array := "[" + strings.Repeat(call+",", calls-1) + call + "]"
 	for _, tt := range []struct {
-		name string
-		o    jsonrpc.Options
-		run  func(gone context.CancelFunc)
-		most int64 // calls that are run
-		code string
+		name  string
+		bound func(*jsonrpc.Bounds)
+		run   func(gone context.CancelFunc)
+		most  int64 // calls that are run
+		code  string
 	}{
-		{"too large", jsonrpc.Options{MaxAnswer: 10_500}, nil, 11, "-32003"},
-		{"too long", jsonrpc.Options{MaxTime: time.Millisecond}, func(context.CancelFunc) { <-time.After(2 * time.Millisecond) }, 1, "-32002"},
-		{"gone", jsonrpc.Options{}, func(gone context.CancelFunc) { gone() }, 1, "-32002"},
+		{"too large", func(b *jsonrpc.Bounds) { b.MaxAnswer = 10_500 }, nil, 11, "-32003"},
+		{"too long", func(b *jsonrpc.Bounds) { b.MaxTime = time.Millisecond }, func(context.CancelFunc) { <-time.After(2 * time.Millisecond) }, 1, "-32002"},
+		{"gone", func(*jsonrpc.Bounds) {}, func(gone context.CancelFunc) { gone() }, 1, "-32002"},
 	} {
 		var ran atomic.Int64
 		ctx, gone := context.WithCancel(t.Context())
-		tt.o.Codec = scan.Codec{}
-		s := jsonrpc.NewServer(map[string]jsonrpc.Method{"run": func(context.Context, []byte) (any, error) {
+		s := jsonrpc.NewBounded(map[string]jsonrpc.Method{"run": func(context.Context, []byte) (any, error) {
 			if ran.Add(1); tt.run != nil {
 				tt.run(gone)
 			}
 			return strings.Repeat("x", 1000), nil
-		}}, tt.o)
+		}}, jsonrpc.Options{Codec: scan.Codec{}}, tt.bound)
 		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/", strings.NewReader(array))
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()

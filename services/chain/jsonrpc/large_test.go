@@ -32,8 +32,8 @@ func TestMaxLarge(t *testing.T) {
 		ran.Add(1)
 		return strings.Repeat("x", 1<<20), nil
 	}
-	s := jsonrpc.NewServer(map[string]jsonrpc.Method{"large": large, "small": func(context.Context, []byte) (any, error) { return 1, nil }},
-		jsonrpc.Options{Codec: jsonrpc.Std{}, MaxLarge: 1})
+	s := jsonrpc.NewBounded(map[string]jsonrpc.Method{"large": large, "small": func(context.Context, []byte) (any, error) { return 1, nil }},
+		jsonrpc.Options{Codec: jsonrpc.Std{}}, func(b *jsonrpc.Bounds) { b.MaxLarge = 1 })
 	ask := func(ctx context.Context, w http.ResponseWriter, message string) {
 		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/", strings.NewReader(message))
 		r.Header.Set("Content-Type", "application/json")

@@ -11,63 +11,26 @@ import (
 	"dyno/parts/guard"
 )
 
-// Options bound a server. Zero values are the defaults.
+// Options of a Server.
 type Options struct {
 	Codec Codec // required
 
 	HTTP   *guard.Guard // hosts, and origins whose pages may POST; nil: as guard.Options{}
 	Socket *guard.Guard // hosts, and origins whose pages may open a WebSocket; nil: as for HTTP
 
-	MaxCalls   int // in an array; 0: 1,000
-	MaxMessage int // bytes; 0: 5,000,000
-	MaxAnswer  int // bytes of the answer to a message; 0: 25,000,000; beyond, -32003
-	MaxLarge   int // answers of more than 1 MiB that exist at a time; 0: 16; beyond, the calls of an array wait
-
-	// MaxTime is the time for an array after which none of its calls is begun any more, and those that
-	// are left are answered with -32002. 0: 30 s. What one call may take is the method's to bound.
-	MaxTime time.Duration
-
 	// Together has functions for some of the methods, by name, that run calls of an array which follow
 	// each other in one go: a function sets Result or Error of each. After a panic the method itself
 	// is called for each that has neither.
 	Together map[string]func(ctx context.Context, calls []Call)
 
-	MaxSockets       int           // WebSockets open at a time; 0: 10,000; beyond, 503
-	MaxConcurrent    int           // messages of a WebSocket that are answered concurrently; 0: 64; beyond, it is not read
-	MaxSubscriptions int           // of a WebSocket; 0: 128; beyond, -32005
-	MaxQueue         int           // bytes that wait to be sent on a WebSocket; 0: 4,000,000
-	PingInterval     time.Duration // 0: 30 s; also the time that a client has for its answer
-	WriteTimeout     time.Duration // for one message; 0: 10 s
-
 	// Observe is called after each call with its method's name, its duration, and the code of its
 	// error, 0 for none. The name is "" for calls and messages that name no method of the server.
-	Observe func(method string, took time.Duration, code int)
-	Log     *slog.Logger // for methods that panic; nil: none
+	Observe func(method string, took time.Duration, code int) // nil: none
+	Log     *slog.Logger                                      // for methods that panic; nil: none
 }
 
-func (o Options) withDefaults() Options {
-	def := func(n *int, d int) {
-		if *n <= 0 {
-			*n = d
-		}
-	}
-	def(&o.MaxCalls, 1000)
-	def(&o.MaxMessage, 5_000_000)
-	def(&o.MaxAnswer, 25_000_000)
-	def(&o.MaxLarge, 16)
-	def(&o.MaxSockets, 10_000)
-	def(&o.MaxConcurrent, 64)
-	def(&o.MaxSubscriptions, 128)
-	def(&o.MaxQueue, 4_000_000)
-	if o.MaxTime <= 0 {
-		o.MaxTime = 30 * time.Second
-	}
-	if o.PingInterval <= 0 {
-		o.PingInterval = 30 * time.Second
-	}
-	if o.WriteTimeout <= 0 {
-		o.WriteTimeout = 10 * time.Second
-	}
+// orNone returns options in which nothing is nil that a server calls.
+func (o Options) orNone() Options {
 	if o.HTTP == nil {
 		o.HTTP, _ = guard.New(guard.Options{}) // no option is wrong
 	}
@@ -81,6 +44,31 @@ func (o Options) withDefaults() Options {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return o
+}
+
+// bounds are what a server takes. Tests have narrower ones.
+type bounds struct {
+	MaxCalls   int // in an array
+	MaxMessage int // bytes
+	MaxAnswer  int // bytes of the answer to a message; beyond, -32003
+	MaxLarge   int // answers of more than 1 MiB that exist at a time; beyond, the calls of an array wait
+
+	// MaxTime is the time for an array after which none of its calls is begun any more, and those that
+	// are left are answered with -32002. What one call may take is the method's to bound.
+	MaxTime time.Duration
+
+	MaxSockets       int           // WebSockets open at a time; beyond, 503
+	MaxConcurrent    int           // messages of a WebSocket that are answered concurrently; beyond, it is not read
+	MaxSubscriptions int           // of a WebSocket; beyond, -32005
+	MaxQueue         int           // bytes that wait to be sent on a WebSocket
+	PingInterval     time.Duration // also the time that a client has for its answer
+	WriteTimeout     time.Duration // for one message
+}
+
+var standard = bounds{
+	MaxCalls: 1000, MaxMessage: 5_000_000, MaxAnswer: 25_000_000, MaxLarge: 16, MaxTime: 30 * time.Second,
+	MaxSockets: 10_000, MaxConcurrent: 64, MaxSubscriptions: 128, MaxQueue: 4_000_000,
+	PingInterval: 30 * time.Second, WriteTimeout: 10 * time.Second,
 }
 
 // Server serves methods over HTTP POST and WebSocket at one address. Both carry single calls and
@@ -101,6 +89,7 @@ func (o Options) withDefaults() Options {
 type Server struct {
 	methods map[string]method
 	o       Options
+	bounds  bounds
 	handler http.Handler
 	buffers sync.Pool     // of *exchange
 	large   chan struct{} // one for each answer that is large
@@ -120,12 +109,14 @@ type method struct {
 }
 
 // NewServer returns a server of methods by name.
-func NewServer(methods map[string]Method, o Options) *Server {
+func NewServer(methods map[string]Method, o Options) *Server { return newServer(methods, o, standard) }
+
+func newServer(methods map[string]Method, o Options, b bounds) *Server {
 	s := &Server{
-		methods: map[string]method{}, o: o.withDefaults(), draining: make(chan struct{}), sockets: map[*socket]struct{}{},
+		methods: map[string]method{}, o: o.orNone(), bounds: b, draining: make(chan struct{}), sockets: map[*socket]struct{}{},
 		buffers: sync.Pool{New: func() any { return new(exchange) }},
 	}
-	s.large = make(chan struct{}, s.o.MaxLarge)
+	s.large = make(chan struct{}, s.bounds.MaxLarge)
 	for name, run := range methods {
 		s.methods[name] = method{name, run}
 	}
@@ -185,7 +176,7 @@ func (s *Server) Drain(ctx context.Context) error {
 func (s *Server) enter(c *socket) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.drained || len(s.sockets) >= s.o.MaxSockets {
+	if s.drained || len(s.sockets) >= s.bounds.MaxSockets {
 		return false
 	}
 	s.sockets[c] = struct{}{}

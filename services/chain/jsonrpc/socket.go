@@ -67,8 +67,8 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	defer stop(nil)
 	c := &socket{
-		s: s, ctx: ctx, stop: stop, out: newQueue(s.o.MaxQueue), written: make(chan struct{}),
-		slots: make(chan struct{}, s.o.MaxConcurrent), subs: map[string]*Subscription{},
+		s: s, ctx: ctx, stop: stop, out: newQueue(s.bounds.MaxQueue), written: make(chan struct{}),
+		slots: make(chan struct{}, s.bounds.MaxConcurrent), subs: map[string]*Subscription{},
 	}
 	if !s.enter(c) {
 		s.refuse(w, http.StatusServiceUnavailable, "there is no place for a WebSocket; come back later")
@@ -80,7 +80,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	if c.conn, err = websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled}); err != nil {
 		return // it has answered
 	}
-	c.conn.SetReadLimit(int64(s.o.MaxMessage))
+	c.conn.SetReadLimit(int64(s.bounds.MaxMessage))
 	c.serve()
 }
 
@@ -107,7 +107,7 @@ func (c *socket) serve() {
 
 // watch pings until the socket has a reason to end, and returns it.
 func (c *socket) watch() error {
-	ping := time.NewTicker(c.s.o.PingInterval)
+	ping := time.NewTicker(c.s.bounds.PingInterval)
 	defer ping.Stop()
 	for {
 		select {
@@ -168,7 +168,7 @@ func (c *socket) ping() {
 	}
 	c.tasks.Go(func() {
 		defer c.pinging.Store(false)
-		ctx, cancel := context.WithTimeout(c.writing, c.s.o.PingInterval)
+		ctx, cancel := context.WithTimeout(c.writing, c.s.bounds.PingInterval)
 		defer cancel()
 		turns := c.turns.Load()
 		if c.conn.Ping(ctx) != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && !c.waiting.Load() && turns == c.turns.Load() {
@@ -255,7 +255,7 @@ func (c *socket) write() {
 // send ends the socket when a client takes too long to read a message. The deadline is none of the
 // write's own: when that has passed, the reader also fails, and might be the first to say why.
 func (c *socket) send(text []byte) error {
-	slow := time.AfterFunc(c.s.o.WriteTimeout, func() { c.stop(errSlow) })
+	slow := time.AfterFunc(c.s.bounds.WriteTimeout, func() { c.stop(errSlow) })
 	defer slow.Stop()
 	return c.conn.Write(c.writing, websocket.MessageText, text)
 }

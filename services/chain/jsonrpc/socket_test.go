@@ -114,7 +114,7 @@ func testSocket(t *testing.T, o jsonrpc.Options) {
 }
 
 func TestSocketBounds(t *testing.T) {
-	s, url := serve(t, methods(), jsonrpc.Options{MaxMessage: 1000, MaxSockets: 1, MaxSubscriptions: 3})
+	s, url := serveBounded(t, methods(), jsonrpc.Options{}, func(b *jsonrpc.Bounds) { b.MaxMessage, b.MaxSockets, b.MaxSubscriptions = 1000, 1, 3 })
 	c := dial(t, url)
 	if _, r, err := websocket.Dial(t.Context(), url, nil); err == nil || r.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("a second WebSocket: %v", err)
@@ -188,7 +188,7 @@ func answersConcurrently(t *testing.T, interval time.Duration) bool {
 		<-wait
 		return "waited", nil
 	}
-	s, url := serve(t, m, jsonrpc.Options{MaxConcurrent: bound, PingInterval: interval})
+	s, url := serveBounded(t, m, jsonrpc.Options{}, func(b *jsonrpc.Bounds) { b.MaxConcurrent, b.PingInterval = bound, interval })
 	c := dial(t, url)
 	answers, ended := make(chan string, bound+2), make(chan error, 1)
 	go func() {
@@ -257,7 +257,7 @@ func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
 // A client that answers no pings is disconnected, another one is not.
 func TestPings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := jsonrpc.NewServer(methods(), jsonrpc.Options{Codec: jsonrpc.Std{}, PingInterval: time.Second})
+		s := jsonrpc.NewBounded(methods(), jsonrpc.Options{Codec: jsonrpc.Std{}}, func(b *jsonrpc.Bounds) { b.PingInterval = time.Second })
 		p := make(pipes)
 		front := http.Server{Handler: s}
 		go front.Serve(p)
@@ -344,7 +344,7 @@ func TestSubscriptions(t *testing.T) {
 func TestSlowReader(t *testing.T) {
 	m := methods()
 	subs := feed(m)
-	s, url := serve(t, m, jsonrpc.Options{MaxQueue: 100_000})
+	s, url := serveBounded(t, m, jsonrpc.Options{}, func(b *jsonrpc.Bounds) { b.MaxQueue = 100_000 })
 	c := dial(t, url)
 	c.ask("feed", "[]")
 	sub, long := <-subs, strings.Repeat("x", 50_000)
@@ -363,7 +363,7 @@ func TestSlowReader(t *testing.T) {
 // A client that does not read its answers is disconnected too, and its messages are not read
 // meanwhile.
 func TestReadsNoAnswers(t *testing.T) {
-	s, url := serve(t, methods(), jsonrpc.Options{MaxQueue: 1_000_000, WriteTimeout: 200 * time.Millisecond})
+	s, url := serveBounded(t, methods(), jsonrpc.Options{}, func(b *jsonrpc.Bounds) { b.MaxQueue, b.WriteTimeout = 1_000_000, 200*time.Millisecond })
 	c := dial(t, url)
 	call := `{"jsonrpc":"2.0","id":1,"method":"echo","params":["` + strings.Repeat("x", 500_000) + `"]}`
 	for c.Write(t.Context(), websocket.MessageText, []byte(call)) == nil {

@@ -132,8 +132,8 @@ func (c *socket) add(sub *Subscription) error {
 	switch {
 	case c.subs == nil:
 		return ErrClosed
-	case len(c.subs) >= c.s.o.MaxSubscriptions:
-		return Errorf(LimitExceeded, "a connection has at most %d subscriptions", c.s.o.MaxSubscriptions)
+	case len(c.subs) >= c.s.bounds.MaxSubscriptions:
+		return Errorf(LimitExceeded, "a connection has at most %d subscriptions", c.s.bounds.MaxSubscriptions)
 	}
 	c.subs[sub.id] = sub
 	c.s.subscriptions.Add(1)

@@ -25,7 +25,7 @@ type socket struct {
 // listen serves filters, and returns a socket to them and what stops the server.
 func listen(t *testing.T, f *filter.Filters) (socket, func()) {
 	t.Helper()
-	rpc := jsonrpc.NewServer(f.Methods(), jsonrpc.Options{Codec: jsonrpc.Std{}, MaxQueue: 100_000})
+	rpc := jsonrpc.NewServer(f.Methods(), jsonrpc.Options{Codec: jsonrpc.Std{}})
 	s := httptest.NewServer(rpc)
 	conn, _, err := websocket.Dial(t.Context(), s.URL, nil)
 	if err != nil {
