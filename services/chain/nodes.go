@@ -159,7 +159,7 @@ func (f *nodes) connect(env *daemon.Env, c *blockchain.Chain, config Config) (ou
 	if err != nil {
 		return out, daemon.Usage(err)
 	}
-	o.Chain, o.Genesis, o.Log, o.MaxMessage = c.Genesis.Config.ChainID.Uint64(), c.Genesis.Block().Hash(), env.Log, cluster.MaxMessage
+	o.Chain, o.Genesis, o.Log = c.Genesis.Config.ChainID.Uint64(), c.Genesis.Block().Hash(), env.Log
 	network, err := peers.New(o)
 	if err != nil {
 		return out, daemon.Usage(err)

@@ -34,12 +34,9 @@ import (
 // Folder is that of raft's log, in the data folder.
 const Folder = "raft"
 
-// Bounds of a checkpoint with all that waits, in bytes: what a log takes, and what a node that has
-// missed entries can be sent, which is for peers.Options.
-const (
-	maxBatch   = 320 << 20
-	MaxMessage = 64 << 20
-)
+// maxBatch bounds a checkpoint with all that waits, in bytes, in the log. A node that has missed
+// entries is sent one as a message.
+const maxBatch = 320 << 20
 
 // Options of a Journal.
 type Options struct {

@@ -23,7 +23,7 @@ func (n *Network) accept(ctx context.Context, l net.Listener) error {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true) // a WebSocket needs it
 	server := &http.Server{
-		Handler: n, TLSConfig: n.tls.Clone(), Protocols: &protocols, ReadHeaderTimeout: n.o.Patience, IdleTimeout: n.o.Patience, MaxHeaderBytes: 8 << 10,
+		Handler: n, TLSConfig: n.tls.Clone(), Protocols: &protocols, ReadHeaderTimeout: n.patience, IdleTimeout: n.patience, MaxHeaderBytes: 8 << 10,
 		ErrorLog: slog.NewLogLogger(n.o.Log.Handler(), slog.LevelDebug), // strangers cause errors as they like
 	}
 	stop := context.AfterFunc(ctx, func() { server.Close() })
@@ -115,7 +115,7 @@ var errEnded = errors.New("the connection has ended")
 // dial connects to an address, serves the connection and returns why it ended; the ID is zero if
 // there was none.
 func (n *Network) dial(ctx context.Context, client *http.Client, a Address) (id ID, err error) {
-	dialling, cancel := context.WithTimeout(ctx, n.o.Patience)
+	dialling, cancel := context.WithTimeout(ctx, n.patience)
 	conn, answer, err := websocket.Dial(dialling, "wss://"+a.Host, &websocket.DialOptions{HTTPClient: client, CompressionMode: websocket.CompressionDisabled})
 	cancel()
 	if err != nil {
@@ -127,7 +127,7 @@ func (n *Network) dial(ctx context.Context, client *http.Client, a Address) (id 
 	}
 	began := time.Now()
 	err = n.serve(ctx, conn, id, a.Host, true)
-	if time.Since(began) > n.o.Patience {
+	if time.Since(began) > n.patience {
 		err = fmt.Errorf("%w: %w", errEnded, err)
 	}
 	return id, err
@@ -146,5 +146,5 @@ func (n *Network) client(a Address) *http.Client {
 		}
 		return err
 	}
-	return &http.Client{Transport: &http.Transport{DialContext: n.o.Dial, TLSClientConfig: config, TLSHandshakeTimeout: n.o.Patience}}
+	return &http.Client{Transport: &http.Transport{DialContext: n.o.Dial, TLSClientConfig: config, TLSHandshakeTimeout: n.patience}}
 }

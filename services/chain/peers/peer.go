@@ -79,7 +79,7 @@ func (n *Network) serve(ctx context.Context, conn *websocket.Conn, id ID, addres
 
 // greet sends this node's greeting and judges the peer's.
 func (p *peer) greet(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, p.n.o.Patience)
+	ctx, cancel := context.WithTimeout(ctx, p.n.patience)
 	defer cancel()
 	if err := p.conn.Write(ctx, websocket.MessageBinary, p.n.hello.bytes()); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (p *peer) greet(ctx context.Context) error {
 	if err := p.n.hello.check(first); err != nil {
 		return &Offence{err}
 	}
-	p.conn.SetReadLimit(int64(p.n.o.MaxMessage) + 16) // the header's bytes
+	p.conn.SetReadLimit(int64(p.n.maxMessage) + 16) // the header's bytes
 	return nil
 }
 
@@ -103,8 +103,8 @@ var errText = errors.New("it sent text: messages are binary")
 
 // send queues a message.
 func (p *peer) send(m message) error {
-	if len(m.body) > p.n.o.MaxMessage { // which the peer would take for an offence
-		return fmt.Errorf("a message has %d bytes, and %d are the most", len(m.body), p.n.o.MaxMessage)
+	if len(m.body) > p.n.maxMessage { // which the peer would take for an offence
+		return fmt.Errorf("a message has %d bytes, and %d are the most", len(m.body), p.n.maxMessage)
 	}
 	f := newFrame(m)
 	defer f.release()
@@ -113,14 +113,14 @@ func (p *peer) send(m message) error {
 
 // write sends what is queued, and heartbeats while there is nothing.
 func (p *peer) write() {
-	idle := time.NewTicker(p.n.o.Patience / 4)
+	idle := time.NewTicker(p.n.patience / 4)
 	defer idle.Stop()
 	beat := newFrame(message{form: heartbeat})
 	defer beat.release()
-	slow := time.AfterFunc(p.n.o.Patience, func() { p.end(errSlow) })
+	slow := time.AfterFunc(p.n.patience, func() { p.end(errSlow) })
 	defer slow.Stop()
 	send := func(f *frame) {
-		slow.Reset(p.n.o.Patience)
+		slow.Reset(p.n.patience)
 		if err := p.conn.Write(p.ctx, websocket.MessageBinary, f.bytes); err != nil {
 			p.end(lost(err))
 		}
@@ -132,7 +132,7 @@ func (p *peer) write() {
 		case f := <-p.queue.out:
 			send(f)
 			p.queue.sent(f)
-			idle.Reset(p.n.o.Patience / 4)
+			idle.Reset(p.n.patience / 4)
 		case <-idle.C:
 			send(beat)
 		case <-p.ctx.Done():
@@ -143,10 +143,10 @@ func (p *peer) write() {
 
 // read handles messages until the connection ends.
 func (p *peer) read() {
-	silent := time.AfterFunc(p.n.o.Patience, func() { p.end(errSilent) })
+	silent := time.AfterFunc(p.n.patience, func() { p.end(errSilent) })
 	defer silent.Stop()
 	for {
-		silent.Reset(p.n.o.Patience)
+		silent.Reset(p.n.patience)
 		b, err := p.receive()
 		silent.Stop() // while the message is handled, none is read
 		if err == nil {
@@ -172,7 +172,7 @@ func (p *peer) receive() (*bytes.Buffer, error) {
 	if _, err := b.ReadFrom(r); err != nil {
 		p.free(b)
 		if errors.Is(err, websocket.ErrMessageTooBig) {
-			return nil, Offencef("a message has more than %d bytes", p.n.o.MaxMessage)
+			return nil, Offencef("a message has more than %d bytes", p.n.maxMessage)
 		}
 		return nil, lost(err)
 	}

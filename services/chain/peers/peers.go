@@ -64,10 +64,14 @@ type Options struct {
 	Genesis   common.Hash // of block 0
 	Log       *slog.Logger
 
-	Dial       func(ctx context.Context, network, address string) (net.Conn, error) // nil: net.Dialer's
-	MaxMessage int                                                                  // bytes; 0 means 16 MiB
-	Patience   time.Duration                                                        // for a handshake, a write, and a silent peer; 0 means 10 s
+	Dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: net.Dialer's
 }
+
+// Bounds of a network.
+const (
+	maxMessage = 64 << 20         // bytes: a checkpoint of raft with all that waits
+	patience   = 10 * time.Second // for a handshake, a write, and a silent peer
+)
 
 // Network is a node's connections. Any goroutine may use it.
 type Network struct {
@@ -76,6 +80,9 @@ type Network struct {
 	tls   *tls.Config
 	hello greeting
 	load  load
+
+	maxMessage int // the constants of these names; tests have others
+	patience   time.Duration
 
 	notes    map[Kind]Note // what is set before Run: it never changes then
 	answers  map[Kind]Answer
@@ -92,17 +99,11 @@ type Network struct {
 
 // New returns a network, which Run starts. An error is one of the configuration.
 func New(o Options) (*Network, error) {
-	if o.MaxMessage == 0 {
-		o.MaxMessage = 16 << 20
-	}
-	if o.Patience == 0 {
-		o.Patience = 10 * time.Second
-	}
 	if o.Dial == nil {
 		o.Dial = new(net.Dialer).DialContext
 	}
 	n := &Network{
-		o: o, id: o.Key.ID(), hello: greeting{Version: version, Chain: o.Chain, Genesis: o.Genesis},
+		o: o, id: o.Key.ID(), hello: greeting{Version: version, Chain: o.Chain, Genesis: o.Genesis}, maxMessage: maxMessage, patience: patience,
 		notes: map[Kind]Note{}, answers: map[Kind]Answer{}, records: map[ID]*record{}, changed: make(chan struct{}),
 	}
 	n.buffers.New = func() any { return new(bytes.Buffer) }

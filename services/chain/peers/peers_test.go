@@ -29,8 +29,9 @@ type node struct {
 	notes   chan string // what came, as KIND BODY
 }
 
-// start runs a network. Change may change what it has by default: a key, a log, and handlers.
-func start(t *testing.T, change func(*Options)) *node {
+// start runs a network. Change may change what it has by default: a key, a log, and handlers; bound
+// its bounds.
+func start(t *testing.T, change func(*Options), bound ...func(*Network)) *node {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -43,6 +44,9 @@ func start(t *testing.T, change func(*Options)) *node {
 	change(&o)
 	if n.Network, err = New(o); err != nil {
 		t.Fatal(err)
+	}
+	for _, do := range bound {
+		do(n.Network)
 	}
 	n.Handle(Head, func(_ context.Context, _ ID, body []byte) error { n.notes <- string(body); return nil })
 	n.Serve(Blocks, blocks)
@@ -256,7 +260,7 @@ func TestOffencesAreBlamed(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			key := NewKey()
-			n := start(t, func(o *Options) { o.Permitted, o.MaxMessage = []ID{key.ID()}, 1000 })
+			n := start(t, permit(key.ID()), func(n *Network) { n.maxMessage = 1000 })
 			conn, _, err := socket(t, n, key, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -302,8 +306,8 @@ func TestSlowPeerHoldsUpNoOther(t *testing.T) {
 	slow, key := NewKey(), NewKey()
 	b := start(t, permit(key.ID()))
 	a := start(t, func(o *Options) {
-		o.Key, o.Addresses, o.Permitted, o.Patience = key, []Address{{b.ID(), b.address}}, []ID{slow.ID()}, time.Hour
-	})
+		o.Key, o.Addresses, o.Permitted = key, []Address{{b.ID(), b.address}}, []ID{slow.ID()}
+	}, func(n *Network) { n.patience = time.Hour })
 	conn, _, err := socket(t, a, slow, nil)
 	if err != nil {
 		t.Fatal(err)

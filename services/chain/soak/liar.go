@@ -38,7 +38,7 @@ type deceiver struct {
 
 func lieTo(key peers.Key, victim peers.Address, honest *member, kind int) (*deceiver, error) {
 	n, err := peers.New(peers.Options{Key: key, Addresses: []peers.Address{victim}, Chain: chaintest.ChainID,
-		Genesis: genesis.Development().Block().Hash(), MaxMessage: 64 << 20, Log: slog.New(slog.DiscardHandler)})
+		Genesis: genesis.Development().Block().Hash(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, err
 	}
