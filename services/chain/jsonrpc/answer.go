@@ -4,26 +4,26 @@ import "strconv"
 
 const internal = "the result cannot be written as JSON"
 
-// Answers collects the answer to a batch, call by call, in their order. It is empty if all are
+// answers collects the answer to a batch, call by call, in their order. It is empty if all are
 // notifications.
-type Answers struct {
+type answers struct {
 	codec Codec
 	to    []byte
 	begin int
 	max   int // bytes
 	array bool
-	full  bool
+	full  bool // an answer was replaced because it was too large
 }
 
-// NewAnswers returns the answer to a batch without calls so far, which is appended to the given
+// newAnswers returns the answer to a batch without calls so far, which is appended to the given
 // bytes. An answer beyond maxBytes of answers is replaced by an error, as one is whose value cannot
 // be written.
-func NewAnswers(c Codec, to []byte, array bool, maxBytes int) Answers {
-	return Answers{codec: c, to: to, begin: len(to), max: maxBytes, array: array}
+func newAnswers(c Codec, to []byte, array bool, maxBytes int) answers {
+	return answers{codec: c, to: to, begin: len(to), max: maxBytes, array: array}
 }
 
-// Add appends the answer to a call, and releases its result.
-func (a *Answers) Add(call *Call) {
+// add appends the answer to a call, and releases its result.
+func (a *answers) add(call *Call) {
 	if call.ID == nil {
 		call.Result = nil
 		return
@@ -38,44 +38,32 @@ func (a *Answers) Add(call *Call) {
 	a.to = appendAnswer(a.codec, a.to, call)
 	if len(a.to)-a.begin > a.max {
 		a.full = true
-		call.Error = ErrTooLarge
+		call.Error = errTooLarge
 		a.to = appendAnswer(a.codec, a.to[:at], call)
 	}
 	call.Result = nil
 }
 
-// Full reports whether an answer was replaced because it was too large.
-func (a *Answers) Full() bool { return a.full }
+// size returns the number of bytes so far.
+func (a *answers) size() int { return len(a.to) - a.begin }
 
-// Len returns the number of bytes so far.
-func (a *Answers) Len() int { return len(a.to) - a.begin }
-
-// Bytes returns the whole. Nothing can be added after it.
-func (a *Answers) Bytes() []byte {
+// all returns the whole. Nothing can be added after it.
+func (a *answers) all() []byte {
 	if a.array && len(a.to) > a.begin {
 		a.to = append(a.to, ']')
 	}
 	return a.to
 }
 
-// AppendAnswers appends the answer to a batch whose calls have all been made, as Answers does.
-func AppendAnswers(c Codec, to []byte, b *Batch, maxBytes int) []byte {
-	a := NewAnswers(c, to, b.Array, maxBytes)
-	for i := range b.Calls {
-		a.Add(&b.Calls[i])
-	}
-	return a.Bytes()
-}
-
-// AppendError appends the answer to a message of which there is no batch.
-func AppendError(c Codec, to []byte, e *Error) []byte {
+// appendWholeError appends the answer to a message of which there is no batch.
+func appendWholeError(c Codec, to []byte, e *Error) []byte {
 	return appendAnswer(c, to, &Call{ID: null, Error: e})
 }
 
-// AppendRefusal appends the answer to a message for which Decode returned an error. Where an array
+// appendRefusal appends the answer to a message for which Decode returned an error. Where an array
 // has too many calls that is an array of one answer, with the id of the first call that has one, as
 // in go-ethereum: its clients find no error elsewhere, and over WebSocket would wait for ever.
-func AppendRefusal(c Codec, to []byte, b *Batch, e *Error) []byte {
+func appendRefusal(c Codec, to []byte, b *Batch, e *Error) []byte {
 	if e.Code == InvalidRequest && b.Array {
 		for _, call := range b.Calls {
 			if call.ID != nil {
@@ -83,7 +71,7 @@ func AppendRefusal(c Codec, to []byte, b *Batch, e *Error) []byte {
 			}
 		}
 	}
-	return AppendError(c, to, e)
+	return appendWholeError(c, to, e)
 }
 
 func appendAnswer(c Codec, to []byte, call *Call) []byte {
@@ -117,8 +105,8 @@ func appendError(c Codec, to []byte, e *Error) (_ []byte, err error) {
 	return append(to, '}'), nil
 }
 
-// AppendNotification appends what the server sends for a subscription.
-func AppendNotification(c Codec, to []byte, name, subscription string, result any) ([]byte, error) {
+// appendNotification appends what the server sends for a subscription.
+func appendNotification(c Codec, to []byte, name, subscription string, result any) ([]byte, error) {
 	to, err := c.AppendValue(append(to, `{"jsonrpc":"2.0","method":`...), name)
 	if err != nil {
 		return to, err

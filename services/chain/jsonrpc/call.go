@@ -40,27 +40,27 @@ func (s *Server) release(x *exchange) {
 func (s *Server) serve(ctx context.Context, x *exchange) {
 	if no := s.o.Codec.Decode(x.message.Bytes(), s.bounds.MaxCalls, &x.batch); no != nil {
 		s.o.Observe("", 0, no.Code)
-		x.answer = AppendRefusal(s.o.Codec, x.answer[:0], &x.batch, no)
+		x.answer = appendRefusal(s.o.Codec, x.answer[:0], &x.batch, no)
 		return
 	}
-	answers := NewAnswers(s.o.Codec, x.answer[:0], x.batch.Array, s.bounds.MaxAnswer)
+	answers := newAnswers(s.o.Codec, x.answer[:0], x.batch.Array, s.bounds.MaxAnswer)
 	s.run(ctx, x, &answers)
-	x.answer = answers.Bytes()
+	x.answer = answers.all()
 }
 
 // run runs the calls of a message in their order. Results are written as soon as they are there, so
 // that those of a large array need not fit into memory. Where it takes too long, the answers become
 // too large or the client has gone, the calls that are left are not run.
-func (s *Server) run(ctx context.Context, x *exchange, answers *Answers) {
+func (s *Server) run(ctx context.Context, x *exchange, answers *answers) {
 	began := time.Now()
 	for calls := x.batch.Calls; len(calls) > 0; {
-		if answers.Len() > largeBytes && !x.large {
+		if answers.size() > largeBytes && !x.large {
 			x.large = s.waitForLarge(ctx, began)
 		}
 		n := s.together(calls)
 		switch {
-		case answers.Full():
-			s.refuseCalls(calls[:n], ErrTooLarge)
+		case answers.full:
+			s.refuseCalls(calls[:n], errTooLarge)
 		case ctx.Err() != nil || time.Since(began) > s.bounds.MaxTime:
 			s.refuseCalls(calls[:n], errTimedOut)
 		case n > 1:
@@ -69,7 +69,7 @@ func (s *Server) run(ctx context.Context, x *exchange, answers *Answers) {
 			s.call(ctx, &calls[0])
 		}
 		for i := range calls[:n] {
-			answers.Add(&calls[i])
+			answers.add(&calls[i])
 		}
 		calls = calls[n:]
 	}

@@ -41,8 +41,8 @@ func AsError(err error) *Error {
 	return &Error{Code: ServerError, Message: err.Error()}
 }
 
-// ErrTooLarge is the error of a call whose answer, with those before it, would be too large.
-var ErrTooLarge = &Error{Code: TooLarge, Message: "the answers of the array are too large"}
+// errTooLarge is the error of a call whose answer, with those before it, would be too large.
+var errTooLarge = &Error{Code: TooLarge, Message: "the answers of the array are too large"}
 
 // Errors that refuse a message or a call of it.
 var (

@@ -174,9 +174,9 @@ func (f *Front) sort(r *httploop.Request, groups map[string]*group) {
 func (f *Front) together(g *group) {
 	f.s.callTogether(context.Background(), g.calls)
 	for i, x := range g.taken {
-		answers := NewAnswers(f.s.o.Codec, x.answer[:0], false, f.s.bounds.MaxAnswer)
-		answers.Add(&g.calls[i])
-		x.answer = answers.Bytes()
+		answers := newAnswers(f.s.o.Codec, x.answer[:0], false, f.s.bounds.MaxAnswer)
+		answers.add(&g.calls[i])
+		x.answer = answers.all()
 		f.answer(g.requests[i], x)
 		f.s.release(x)
 	}

@@ -95,7 +95,7 @@ func (s *Server) tooLarge() string {
 // refuse answers a request that is no message.
 func (s *Server) refuse(w http.ResponseWriter, status int, text string) {
 	s.o.Observe("", 0, InvalidRequest)
-	write(w, status, AppendError(s.o.Codec, nil, &Error{Code: InvalidRequest, Message: text}))
+	write(w, status, appendWholeError(s.o.Codec, nil, &Error{Code: InvalidRequest, Message: text}))
 }
 
 var jsonType = []string{"application/json"}

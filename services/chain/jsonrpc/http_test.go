@@ -137,7 +137,7 @@ var talks = []struct{ message, answer string }{
 
 // eachCodec runs a test with each codec.
 func eachCodec(t *testing.T, test func(*testing.T, jsonrpc.Options)) {
-	for name, codec := range map[string]jsonrpc.Codec{"std": jsonrpc.Std{}, "scan": scan.Codec{}} {
+	for name, codec := range codecs {
 		t.Run(name, func(t *testing.T) { test(t, jsonrpc.Options{Codec: codec}) })
 	}
 }

@@ -10,5 +10,3 @@ import (
 func TestStd(t *testing.T) { jsonrpctest.Test(t, newStd) }
 
 func newStd() jsonrpc.Codec { return jsonrpc.Std{} }
-
-func BenchmarkStd(b *testing.B) { jsonrpctest.Bench(b, newStd) }

@@ -71,7 +71,7 @@ func (s *Subscription) Close() { s.close() }
 // for a result that cannot be written as JSON. A client that leaves no room in its queue is
 // disconnected.
 func (s *Subscription) Send(result any) error {
-	text, err := AppendNotification(s.c.s.o.Codec, nil, s.name, s.id, result)
+	text, err := appendNotification(s.c.s.o.Codec, nil, s.name, s.id, result)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package jsonrpctest
 
 import (
+	"fmt"
 	"strings"
 
 	"dyno/services/chain/jsonrpc"
@@ -115,4 +116,10 @@ func names(n int) string {
 		b.WriteString(`"n` + itoa(i) + `":` + itoa(i) + `,`)
 	}
 	return strings.TrimSuffix(b.String(), ",")
+}
+
+// SendCall returns a call of eth_sendRawTransaction with the size of a signed transfer (110 bytes
+// in hexadecimal).
+func SendCall(id int) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"eth_sendRawTransaction","params":["0x%s"]}`, id, strings.Repeat("02f86d8205", 22))
 }

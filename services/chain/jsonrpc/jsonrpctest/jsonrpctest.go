@@ -28,7 +28,6 @@ func Test(t *testing.T, newCodec func() jsonrpc.Codec) {
 	t.Run("NoJSON", func(t *testing.T) { testNoJSON(t, newCodec()) })
 	t.Run("MaxCalls", func(t *testing.T) { testMaxCalls(t, newCodec()) })
 	t.Run("Values", func(t *testing.T) { testValues(t, newCodec()) })
-	t.Run("Answers", func(t *testing.T) { testAnswers(t, newCodec()) })
 	t.Run("Again", func(t *testing.T) { testAgain(t, newCodec()) })
 }
 
@@ -82,14 +81,6 @@ func testMaxCalls(t *testing.T, c jsonrpc.Codec) {
 	if no == nil || len(b.Calls) != 3 {
 		t.Fatalf("%d calls of 4, %v", len(b.Calls), no)
 	}
-	b.Calls = b.Calls[1:]
-	if got := string(jsonrpc.AppendRefusal(c, nil, &b, no)); got != `[{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"the array has 4 calls, and 3 are permitted"}}]` {
-		t.Error(got)
-	}
-	b.Calls = b.Calls[:1]
-	if got := string(jsonrpc.AppendRefusal(c, nil, &b, no)); !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600`) {
-		t.Error(got)
-	}
 	for n, want := range map[int]int{1: 0, maxCalls: 0, maxCalls + 1: jsonrpc.InvalidRequest} {
 		message := "[" + strings.Repeat(call+",", n-1) + call + "]"
 		if code, calls, _ := describe(c, message); code != want || code == 0 && len(calls) != n {
@@ -141,46 +132,6 @@ func testValues(t *testing.T, c jsonrpc.Codec) {
 		if got, err := c.AppendValue(nil, value); err == nil {
 			t.Errorf("%T is %s", value, got)
 		}
-	}
-}
-
-func testAnswers(t *testing.T, c jsonrpc.Codec) {
-	fail := &jsonrpc.Error{Code: jsonrpc.Reverted, Message: `execution <reverted> "x"`, Data: "0x08c3"}
-	id := func(s string) []byte { return []byte(s) }
-	for _, tt := range []struct {
-		b    jsonrpc.Batch
-		max  int
-		want string
-	}{
-		{jsonrpc.Batch{Calls: []jsonrpc.Call{{ID: id("1"), Result: "0x"}}}, 1000, `{"jsonrpc":"2.0","id":1,"result":"0x"}`},
-		{jsonrpc.Batch{Calls: []jsonrpc.Call{{ID: id(`"<é\u0031"`)}}}, 1000, `{"jsonrpc":"2.0","id":"<é\u0031","result":null}`},
-		{jsonrpc.Batch{Calls: []jsonrpc.Call{{ID: id("1"), Error: fail}}}, 1000,
-			`{"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"execution <reverted> \"x\"","data":"0x08c3"}}`},
-		{jsonrpc.Batch{Calls: []jsonrpc.Call{{Result: "0x"}}}, 1000, ``},
-		{jsonrpc.Batch{Array: true, Calls: []jsonrpc.Call{{Result: "0x"}, {Error: fail}}}, 1000, ``},
-		{jsonrpc.Batch{Array: true, Calls: []jsonrpc.Call{{ID: id("1")}}}, 1000, `[{"jsonrpc":"2.0","id":1,"result":null}]`},
-		{jsonrpc.Batch{Array: true, Calls: []jsonrpc.Call{{}, {ID: id("2"), Result: 1}, {}, {ID: id("2"), Result: 2}, {}}}, 1000,
-			`[{"jsonrpc":"2.0","id":2,"result":1},{"jsonrpc":"2.0","id":2,"result":2}]`},
-		{jsonrpc.Batch{Array: true, Calls: []jsonrpc.Call{{ID: id("1"), Result: math.NaN()}, {ID: id("2"), Error: &jsonrpc.Error{Data: func() {}}}, {ID: id("3"), Result: 1}}}, 1000,
-			`[{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the result cannot be written as JSON"}},` +
-				`{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"the result cannot be written as JSON"}},{"jsonrpc":"2.0","id":3,"result":1}]`},
-		{jsonrpc.Batch{Array: true, Calls: []jsonrpc.Call{{ID: id("1"), Result: 1}, {ID: id("2"), Result: strings.Repeat("x", 200)}, {ID: id("3"), Result: 3}}}, 200,
-			`[{"jsonrpc":"2.0","id":1,"result":1},{"jsonrpc":"2.0","id":2,"error":{"code":-32003,"message":"the answers of the array are too large"}},` +
-				`{"jsonrpc":"2.0","id":3,"result":3}]`},
-	} {
-		if got := jsonrpc.AppendAnswers(c, []byte("y"), &tt.b, tt.max); string(got) != "y"+tt.want {
-			t.Errorf("got  %s\nwant y%s", got, tt.want)
-		}
-	}
-	got, err := jsonrpc.AppendNotification(c, nil, "eth_subscription", "0x9", map[string]any{"a": 1})
-	if want := `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"0x9","result":{"a":1}}}`; err != nil || string(got) != want {
-		t.Errorf("%s, %v", got, err)
-	}
-	if _, err := jsonrpc.AppendNotification(c, nil, "n", "0x9", math.NaN()); err == nil {
-		t.Error("NaN is a result")
-	}
-	if got := jsonrpc.AppendError(c, nil, jsonrpc.NoJSON("x")); string(got) != `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the message is not valid JSON: x"}}` {
-		t.Errorf("%s", got)
 	}
 }
 

@@ -1,35 +1,35 @@
-package jsonrpctest
+package jsonrpc_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
 	"dyno/services/chain/jsonrpc"
+	"dyno/services/chain/jsonrpc/jsonrpctest"
 )
-
-// SendCall returns a call of eth_sendRawTransaction with the size of a signed transfer (110 bytes
-// in hexadecimal).
-func SendCall(id int) string {
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"eth_sendRawTransaction","params":["0x%s"]}`, id, strings.Repeat("02f86d8205", 22))
-}
 
 const viewCall = `{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"from":"0x7e5f4552091a69125d5dfcb7b8c2659029395bdf",` +
 	`"to":"0x2b5ad5c4795c026514f8317c7a215e218dccd6cf","gas":"0x5208","value":"0x0","input":"0x70a08231"},"latest"]}`
 
-// Bench measures reading messages and writing their answers: a call with one string, a call with an
-// object, and arrays.
-func Bench(b *testing.B, newCodec func() jsonrpc.Codec) {
+// BenchmarkCodec measures reading messages and writing their answers: a call with one string, a
+// call with an object, and arrays.
+func BenchmarkCodec(b *testing.B) {
+	for name, codec := range codecs {
+		b.Run(name, func(b *testing.B) { benchmarkCodec(b, codec) })
+	}
+}
+
+func benchmarkCodec(b *testing.B, c jsonrpc.Codec) {
 	array := func(n int) string {
 		calls := make([]string, n)
 		for i := range calls {
-			calls[i] = SendCall(i)
+			calls[i] = jsonrpctest.SendCall(i)
 		}
 		return "[" + strings.Join(calls, ",") + "]"
 	}
-	for _, m := range []struct{ name, text string }{{"send", SendCall(1)}, {"call", viewCall}, {"sends=20", array(20)}, {"sends=1000", array(1000)}} {
+	for _, m := range []struct{ name, text string }{{"send", jsonrpctest.SendCall(1)}, {"call", viewCall}, {"sends=20", array(20)}, {"sends=1000", array(1000)}} {
 		b.Run(m.name, func(b *testing.B) {
-			c, message := newCodec(), []byte(m.text)
+			message := []byte(m.text)
 			var result any = "0x" + strings.Repeat("ab", 32)
 			var batch jsonrpc.Batch
 			var answer []byte
