@@ -60,7 +60,7 @@ func (p *polled) Poll(_ []byte, take func([]byte) error) error {
 		}
 		p.Socket.SetReadDeadline(now.Add(time.Microsecond))
 		message, err := p.Read()
-		if socket.Deadline(err) {
+		if os.IsTimeout(err) {
 			return nil
 		}
 		if err == nil {

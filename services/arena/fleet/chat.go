@@ -19,9 +19,6 @@ import (
 // Lobby is the topic of players that are in no room.
 const Lobby = "lobby"
 
-// RoomTopic is the topic of a room.
-func RoomTopic(room string) string { return "room-" + room }
-
 // Bounds of chat.
 const (
 	MaxText    = 256  // bytes of a message

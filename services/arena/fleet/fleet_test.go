@@ -308,7 +308,7 @@ func TestChat(t *testing.T) {
 	}
 	defer stop()
 	others := make(chan Message, 100)
-	stopRoom, err := b.Listen(RoomTopic("b-0"), func(m Message) { others <- m })
+	stopRoom, err := b.Listen("room-b-0", func(m Message) { others <- m })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -156,14 +156,6 @@ func (q *Queue) Poll(ctx context.Context, id string) (*Place, error) {
 	return q.answer(ctx, t), nil
 }
 
-// Waiting is the number of players that wait.
-func (q *Queue) Waiting() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.sweep()
-	return q.waiting()
-}
-
 func (q *Queue) waiting() (n int) {
 	for _, t := range q.tickets {
 		if t.place == nil {

@@ -31,6 +31,14 @@ func (c *clock) pass(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
+// waiting is the number of players that wait.
+func waiting(q *Queue) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.sweep()
+	return q.waiting()
+}
+
 // house has rooms in memory.
 type house struct {
 	clock    *clock
@@ -127,7 +135,7 @@ func TestPartnersShareANewRoom(t *testing.T) {
 	if r := h.rooms[first.Room].Room(""); r.Free != 2 || r.Rated != 2 || r.Skill != 1000 {
 		t.Errorf("the room is %+v", r)
 	}
-	if n := q.Waiting(); n != 1 {
+	if n := waiting(q); n != 1 {
 		t.Errorf("%d players wait beside two that have a place", n)
 	}
 	c.pass(Held - time.Second) // the answer was lost, and again
@@ -198,7 +206,7 @@ func TestTicketsAreBounded(t *testing.T) {
 	c.pass(6 * time.Second)
 	poll(t, q, second)
 	c.pass(6 * time.Second)
-	if n := q.Waiting(); n != 1 {
+	if n := waiting(q); n != 1 {
 		t.Errorf("%d tickets, want that of the player that asked again", n)
 	}
 }

@@ -3,7 +3,6 @@ package socket
 import (
 	"io"
 	"net"
-	"os"
 	"sync/atomic"
 	"time"
 )
@@ -161,6 +160,3 @@ func (s *frames) CloseNow() {
 		_ = s.conn.Close()
 	}
 }
-
-// Deadline reports whether an error is that of a deadline.
-func Deadline(err error) bool { return os.IsTimeout(err) }
