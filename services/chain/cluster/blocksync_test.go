@@ -74,7 +74,7 @@ func (c *chain) Head() uint64 {
 	return c.blocks[len(c.blocks)-1].NumberU64()
 }
 
-func (c *chain) Verify(b *types.Block) error { return verifyBlock(b, signer, 2) }
+func (c *chain) Verify(b *types.Block) error { return verifyBlock(b, signer) }
 
 func (c *chain) Commit(_ context.Context, b *types.Block) error {
 	time.Sleep(c.takes)
@@ -315,7 +315,7 @@ func FuzzVerify(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		block := new(types.Block)
 		if rlp.DecodeBytes(raw, block) == nil {
-			_ = verifyBlock(block, signer, 2)
+			_ = verifyBlock(block, signer)
 		}
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -67,7 +66,6 @@ type gossip struct {
 	node    talker
 	network noteNetwork
 	known   *lru.Cache[common.Hash, struct{}]
-	skipped atomic.Uint64 // transactions that too many others before them left to a later offer
 
 	mu      sync.Mutex
 	queued  [][]byte
@@ -111,8 +109,7 @@ func (g *gossip) spread(raws ...[]byte) {
 	defer g.mu.Unlock()
 	for _, raw := range raws {
 		if g.bytes+len(raw) > queuedBytes {
-			g.skipped.Add(1)
-			continue
+			continue // a later offer has it
 		}
 		g.queued = append(g.queued, raw)
 		g.bytes += len(raw)

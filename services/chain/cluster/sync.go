@@ -69,7 +69,7 @@ func (f following) Verify(b *types.Block) error {
 	if want := f.hashes[b.NumberU64()]; f.hashes != nil && b.Hash() != want {
 		return fmt.Errorf("its hash is %x, and the node that seals has %x", b.Hash(), want)
 	}
-	return verifyBlock(b, types.LatestSigner(f.node.Chain().Genesis.Config), 0)
+	return verifyBlock(b, types.LatestSigner(f.node.Chain().Genesis.Config))
 }
 
 // Commit implements growing. A block with the right hash that cannot be executed is not its peer's

@@ -11,8 +11,8 @@ import (
 
 // verifyBlock says what is wrong with a block as far as that needs no state: its header, the root
 // of its transactions, and their signatures. Each sender is remembered in its transaction, so that
-// executing the block recovers none again. Workers recover concurrently; 0 means one for each CPU.
-func verifyBlock(block *types.Block, signer types.Signer, workers int) error {
+// executing the block recovers none again. A worker for each CPU recovers them.
+func verifyBlock(block *types.Block, signer types.Signer) error {
 	header := block.Header()
 	if err := header.SanityCheck(); err != nil {
 		return err
@@ -20,14 +20,11 @@ func verifyBlock(block *types.Block, signer types.Signer, workers int) error {
 	if hash := types.DeriveSha(block.Transactions(), trie.NewStackTrie(nil)); hash != header.TxHash {
 		return fmt.Errorf("its transactions have the root %x, and its header %x", hash, header.TxHash)
 	}
-	return recoverSenders(block.Transactions(), signer, workers)
+	return recoverSenders(block.Transactions(), signer)
 }
 
-func recoverSenders(txs types.Transactions, signer types.Signer, workers int) error {
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	workers = min(workers, len(txs))
+func recoverSenders(txs types.Transactions, signer types.Signer) error {
+	workers := min(runtime.GOMAXPROCS(0), len(txs))
 	failed := make([]error, workers)
 	var recovering sync.WaitGroup
 	for w := range workers {
