@@ -192,7 +192,8 @@ func divided(of []record.Stack, whole float64) (out []Site) {
 }
 
 // HalfSite is the deepest function of the service's own that, with its callees, has half of a
-// whole: the place of a cost that no single function dominates.
+// whole: the place of a cost that no single function dominates. If none has half, it is the deepest
+// that has most of what the service's own code has: the branch that requests take.
 func HalfSite(of []record.Stack, whole float64) (Site, bool) {
 	type sum struct {
 		place        Site
@@ -213,11 +214,24 @@ func HalfSite(of []record.Stack, whole float64) (Site, bool) {
 			sums[f.Function].depth += s.Value * float64(len(s.Frames)-i)
 		}
 	}
-	var best *sum
-	for _, name := range slices.Sorted(maps.Keys(sums)) {
-		s := sums[name]
-		if s.value >= whole/2 && (best == nil || s.depth/s.value > best.depth/best.value) {
-			best = s
+	deepest := func(least float64) (best *sum) {
+		for _, name := range slices.Sorted(maps.Keys(sums)) {
+			s := sums[name]
+			if s.value >= least && (best == nil || s.depth/s.value > best.depth/best.value) {
+				best = s
+			}
+		}
+		return best
+	}
+	best := deepest(whole / 2)
+	if best == nil {
+		const branch, worth = 0.75, 0.2 // of the largest function's cost, and its share of the whole
+		largest := 0.0
+		for _, s := range sums {
+			largest = max(largest, s.value)
+		}
+		if largest >= worth*whole {
+			best = deepest(branch * largest)
 		}
 	}
 	if best == nil || whole <= 0 {

@@ -102,6 +102,14 @@ func diagnosed(r *report.Report, d *diagnose.Diagnosis) Block {
 	if d.WhatIf != nil {
 		g.Blocks = append(g.Blocks, Text{Label: "without this bound", Spans: plain(d.WhatIf.Text)})
 	}
+	if r.IsDiagnosis() {
+		if text := certaintyText(d); text != "" {
+			g.Blocks = append(g.Blocks, Text{Label: "how sure", Spans: plain(text)})
+		}
+		if d.Next != "" {
+			g.Blocks = append(g.Blocks, Text{Label: "try next", Spans: plain(d.Next)})
+		}
+	}
 	kinds := kindsOf(d.Bottleneck)
 	if len(d.Sites) > 0 {
 		g.Blocks = append(g.Blocks, For{printed, []Block{placeTable(d.Sites)}}, For{Page, []Block{Heading{4, "Where"}, placeList(r, d, kinds, d.Sites)}})
