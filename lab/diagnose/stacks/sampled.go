@@ -138,7 +138,7 @@ func (w *worker) add(frames []record.Frame, n float64, busy bool) {
 
 // parked reports whether a goroutine waits for another goroutine, or in a call to a file.
 func parked(frames []record.Frame) bool {
-	return frames[0].Function == "runtime.gopark" || ofFile(frames)
+	return frames[0].Function == "runtime.gopark" || What(record.Wait{Stack: frames}) == WaitDisk
 }
 
 // ofFile reports whether a goroutine changes a file or a directory, or waits for the disk to have a
