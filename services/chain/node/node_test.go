@@ -315,9 +315,13 @@ func TestSubmit(t *testing.T) {
 		}
 	}
 	w.mined(txs[:3]...)
-	if executable, queued := w.Stats(); executable != 0 || queued != 3 {
-		t.Errorf("%d executable, %d queued", executable, queued)
-	}
+	servicetest.Await(t, func() string { // a block is visible before its transactions leave the pool
+		executable, queued := w.Stats()
+		return fmt.Sprintf("0 executable and 3 queued, of which there are %d and %d", executable, queued)
+	}, func() bool {
+		executable, queued := w.Stats()
+		return executable == 0 && queued == 3
+	})
 	if out := w.Submit(t.Context(), nil); len(out) != 0 {
 		t.Errorf("of nothing became %v", out)
 	}
