@@ -8,7 +8,7 @@ const KEY = 'arena.resume'; // of sessionStorage
 const PING_MS = 500, SILENT_MS = 12000; // without a message: the connection is as good as lost
 const AGAIN_MS = [250, 500, 1000, 2000, 4000]; // after one loss, two, ...
 const DENIALS = 3; // of a token, as by a server that does not have the room, before this is a new player
-const DUPLICATE_MS = 80; // for another tab to say that it plays with this token
+const DUPLICATE_MS = 400; // for another tab to say that it plays with this token, on a busy machine as well
 const CLOGGED = 64 << 10; // bytes that wait to be sent: more are not worth sending
 const kept = () => { try { return JSON.parse(sessionStorage.getItem(KEY)) ?? {}; } catch { return {}; } };
 export class Link {
