@@ -43,6 +43,7 @@ func TestAServiceThatShedsLoad(t *testing.T) {
 	last := runs[3]
 	last.Totals.Ended, last.Totals.Completed, last.Totals.Failed = 9000, 9000, 6500
 	last.Totals.Status = map[string]int64{"200": 2500, "429": 6300, "503": 200}
+	last.Totals.Errors = map[string]int64{"status": 6500, "check": 0, "closed": 0}
 	d := NewSubject("v", runs).Diagnose(rules.Defaults)
 	if want := "with 128 requests in flight, 72% of them were refused (429 Too Many Requests: 6,300, 503 Service Unavailable: 200)"; d.Sheds != want {
 		t.Errorf("%q, want %q", d.Sheds, want)

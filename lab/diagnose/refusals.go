@@ -30,6 +30,7 @@ func refusals(r *record.Run) string {
 			counts[kind] += n
 		}
 	}
+	maps.DeleteFunc(counts, func(_ string, n int64) bool { return n == 0 })
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
 	})

@@ -47,14 +47,18 @@ func (r *Report) diagnosisAnswer() string {
 // interval, and the peak.
 func (r *Report) CarriesText(d *diagnose.Diagnosis) string {
 	text := ""
-	if c := r.Capacity; c != nil && c.Valid {
+	switch c := r.Capacity; {
+	case c == nil || !r.SLO.Bounded():
+	case c.Valid:
 		text = r.carried(format.Value(c.CapacityPerS))
 		if len(r.Steps) > 0 {
 			text += format.Space(format.Between(r.Steps[0].Interval))
 		}
 		text += format.At(format.SLO(r.SLO))
-	} else if c != nil && c.Reason != "" {
-		text = "no capacity under the SLO: " + c.Reason
+	case c.AtLeast:
+		text = "at least " + r.carried(format.Value(c.CapacityPerS)) + format.At(format.SLO(r.SLO)) + " (" + c.Reason + ")"
+	case c.Reason != "":
+		text = "no capacity under the SLO was found (" + c.Reason + ")"
 	}
 	if d.PeakPerS > 0 {
 		if text != "" {
