@@ -77,7 +77,7 @@ func (v statement) waitHeadline() string {
 // next is what to try against a verdict, with the most that it can bring.
 func (d *Diagnosis) next() string {
 	text := d.remedy()
-	if e := d.WhatIf; text != "" && e != nil && e.Model != whatif.None {
+	if e := d.WhatIf; text != "" && d.Sheds == "" && e != nil && e.Model != whatif.None {
 		text += " (at most " + whatif.Times(e.AtMost) + " the throughput)"
 	}
 	return text
@@ -97,6 +97,10 @@ func (d *Diagnosis) remedy() string {
 	site := ""
 	if len(d.Sites) > 0 {
 		site = d.Sites[0].String()
+	}
+	idle := d.Signals[rules.Utilisation] < rules.Defaults.Value(rules.ThresholdIdleCPU)
+	if d.Sheds != "" && idle {
+		return "a higher limit where it refuses load: there is CPU left"
 	}
 	switch d.Bottleneck {
 	case rules.CPU:

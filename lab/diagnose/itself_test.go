@@ -48,6 +48,9 @@ func TestAServiceThatShedsLoad(t *testing.T) {
 	if want := "with 128 requests in flight, 72% of them were refused (429 Too Many Requests: 6,300, 503 Service Unavailable: 200)"; d.Sheds != want {
 		t.Errorf("%q, want %q", d.Sheds, want)
 	}
+	if _, seen := d.Signals[rules.Growth]; seen || !strings.Contains(d.Next, "a higher limit") {
+		t.Errorf("%v: %s", d.Signals[rules.Growth], d.Next)
+	}
 	if d.PeakPerS != 2600 {
 		t.Errorf("it serves %v/s", d.PeakPerS)
 	}

@@ -92,7 +92,8 @@ func (e *evidence) load(s Subject, r *record.Run) {
 	if r.Load.Model != "closed" {
 		return
 	}
-	if g := growth(s.carried()); !math.IsInf(g, 0) {
+	// What is refused with more clients shows a limit, even if the throughput rose until there.
+	if g := growth(s.carried()); !math.IsInf(g, 0) && s.sheds() == "" {
 		sig[rules.Growth] = g
 	}
 	peak := 0.0
