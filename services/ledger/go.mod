@@ -18,7 +18,7 @@ require (
 	github.com/prometheus/client_golang v1.25.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2
-	github.com/spf13/pflag v1.0.9
+	github.com/spf13/pflag v1.0.10
 	github.com/tmthrgd/go-hex v0.0.0-20190904060850-447a3041c3bc
 	go.uber.org/goleak v1.3.0
 	golang.org/x/crypto v0.58.0

@@ -16,9 +16,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -100,12 +98,12 @@ func (o options) check() (subject.Inside, error) {
 			asked++
 		}
 	}
-	inside, known := map[string]subject.Inside{"agent": subject.Agent, "pprof": subject.PProf, "none": subject.None}[o.inside]
+	inside, err := subject.ParseInside(o.inside)
 	switch {
 	case asked != 1:
 		return inside, fmt.Errorf("give one of --list, --server, --hog and --backend; --list names the servers")
-	case !known:
-		return inside, fmt.Errorf("--inside is %q; it must be agent, pprof or none", o.inside)
+	case err != nil:
+		return inside, err
 	case o.hog < 0 || o.hog > maxThreads:
 		return inside, fmt.Errorf("--hog is %d; it must be 1 to %d", o.hog, maxThreads)
 	case o.rounds < 0:
@@ -113,7 +111,7 @@ func (o options) check() (subject.Inside, error) {
 	case o.backend < 0 || o.atOnce < 1:
 		return inside, fmt.Errorf("--backend is %v and --at-once %d; they must be above 0", o.backend, o.atOnce)
 	case o.server != "":
-		_, err := find(o.server)
+		_, err = suite.Find(entries, o.server)
 		return inside, err
 	}
 	return inside, nil
@@ -122,9 +120,7 @@ func (o options) check() (subject.Inside, error) {
 func (o options) run(addresses subject.Flags, inside subject.Inside) error {
 	switch {
 	case o.list:
-		out := json.NewEncoder(os.Stdout)
-		out.SetIndent("", "  ")
-		return out.Encode(list())
+		return suite.Print(os.Stdout, entries)
 	case o.hog > 0:
 		return beside.Hog(o.hog, os.Stdin, os.Stdout)
 	case o.backend > 0 && o.apart:
@@ -133,32 +129,18 @@ func (o options) run(addresses subject.Flags, inside subject.Inside) error {
 		work := func(query string) byte { return stretch([]byte(query), o.rounds)[0] }
 		return beside.ServeBackend(o.backend, o.atOnce, work, os.Stdin, os.Stdout)
 	}
-	e, err := find(o.server)
+	e, err := suite.Find(entries, o.server)
 	if err != nil {
 		return err
 	}
+	d, start, err := suite.Drawn(e, o.seed, o.scale)
+	if err != nil {
+		return err
+	}
+	if e.Runtime != "" {
+		return languages.Become(e, d, addresses.Listen, suite.Ready(d, o.seed, subject.None))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	d := suite.NewDraw(o.seed, e.Name)
-	d.Scale = o.scale
-	start := e.Plan(d)
-	for name := range o.scale {
-		if _, known := d.Ranges[name]; !known {
-			return fmt.Errorf("--scale: %s has no parameter %q; --list shows the parameters of each server", e.Name, name)
-		}
-	}
-	ready := map[string]any{"seed": o.seed, "inside": cmp.Or(string(inside), "agent"), "parameters": d.Values}
-	if e.Runtime != "" {
-		ready["inside"] = string(subject.None)
-		return languages.Become(e, d, addresses.Listen, ready)
-	}
-	s, err := start()
-	if err != nil {
-		return fmt.Errorf("starting %s: %w", e.Name, err)
-	}
-	defer s.Close() // however it ends: there may be files
-	if s.Warning != "" {
-		ready["warning"] = s.Warning
-	}
-	return subject.Serve(ctx, addresses, subject.Subject{Name: e.Name, Handler: s.Handler, Inside: inside, Accept: s.Accept, Untraced: s.Untraced, Ready: ready}, os.Stdout)
+	return suite.Serve(ctx, e, start, addresses, inside, suite.Ready(d, o.seed, inside), os.Stdout)
 }

@@ -21,7 +21,7 @@ var truths = []string{"cpu", "gc", "lock", "syscall", "wait", "generator", "envi
 func TestNamesOfTheCalibration(t *testing.T) {
 	const file = "../../bench/calibrate/suite/names.txt"
 	want := ""
-	for _, e := range list() {
+	for _, e := range suite.Listed(entries) {
 		want += e.Family + " " + e.Name + "\n"
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != want {
@@ -34,7 +34,7 @@ func TestListIsComplete(t *testing.T) {
 	functionsOf(t, ".", "main", functions)
 	functionsOf(t, "pages", "dyno/subjects/bounds/pages", functions)
 	seen, shown := map[string]bool{}, map[string]bool{}
-	for _, e := range list() {
+	for _, e := range suite.Listed(entries) {
 		if seen[e.Name] {
 			t.Errorf("%s is there twice", e.Name)
 		}
@@ -112,7 +112,7 @@ func functionsOf(t *testing.T, dir, pkg string, names map[string]bool) {
 
 func TestParametersComeFromTheSeed(t *testing.T) {
 	differ := map[string]bool{}
-	listed := list()
+	listed := suite.Listed(entries)
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		for i, e := range servers {
@@ -143,7 +143,7 @@ func TestParametersComeFromTheSeed(t *testing.T) {
 }
 
 func TestRemediesScaleParameters(t *testing.T) {
-	for _, e := range list() {
+	for _, e := range suite.Listed(entries) {
 		for _, r := range e.Remedies {
 			for name := range r.Scale {
 				if _, known := e.Parameters[name]; !known {
@@ -169,7 +169,7 @@ func TestDrawReachesBothEnds(t *testing.T) {
 }
 
 func TestUnknownServerNamesThoseThatExist(t *testing.T) {
-	_, err := find("mutex")
+	_, err := suite.Find(entries, "mutex")
 	if err == nil {
 		t.Fatal("found a server that is none")
 	}

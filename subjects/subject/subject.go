@@ -40,6 +40,17 @@ const (
 	None  Inside = "none"  // it is not opened, and the ready line has no "debug"
 )
 
+// ParseInside reads the interface on the debug address by its name: agent, pprof or none.
+func ParseInside(name string) (Inside, error) {
+	switch inside := Inside(name); inside {
+	case "agent":
+		return Agent, nil
+	case PProf, None:
+		return inside, nil
+	}
+	return Agent, fmt.Errorf("--inside is %q; it must be agent, pprof or none", name)
+}
+
 // Subject is one server.
 type Subject struct {
 	Name    string
@@ -50,6 +61,8 @@ type Subject struct {
 	Untraced bool
 	// Accept wraps the public listener; nil: connections are accepted as they come.
 	Accept func(net.Listener) net.Listener
+	// Serve serves the public listener until it closes, instead of net/http with Handler; nil: net/http.
+	Serve  func(net.Listener) error
 	Gauges func(*agent.Agent) // adds the subject's own figures to the agent, if there is one; nil: none
 }
 
@@ -115,7 +128,12 @@ func Serve(ctx context.Context, f Flags, s Subject, stdout io.Writer) error {
 	var serving sync.WaitGroup
 	defer serving.Wait()
 	public := &http.Server{Handler: s.Handler, ReadHeaderTimeout: 10 * time.Second}
-	serving.Go(func() { failed <- public.Serve(listen) })
+	serve := public.Serve
+	if s.Serve != nil {
+		serve = s.Serve
+	}
+	serving.Go(func() { failed <- serve(listen) })
+	defer listen.Close()
 	defer public.Close()
 	if debug != nil {
 		pages, end := s.pages()

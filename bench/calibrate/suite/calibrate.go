@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,9 +24,9 @@ import (
 	"dyno/parts/process"
 )
 
-// subjects is the package of the servers, which the go command finds from anywhere in this
-// module.
-const subjects = "dyno/subjects/bounds"
+// subjects are the packages of the servers, which the go command finds from anywhere in this
+// workspace. The first also is a neighbour that burns CPU.
+var subjects = []string{"dyno/subjects/bounds", "dyno/bench/libraries"}
 
 // Options configures a calibration.
 type Options struct {
@@ -47,7 +48,7 @@ type Options struct {
 // Run runs every server for each repeat, round after round, so that a drift of the machine
 // affects all alike. If an error ends it, Run returns the cases until then.
 func Run(ctx context.Context, o Options) ([]calibration.Case, error) {
-	binary, servers, remove, err := o.chosen(ctx)
+	hog, servers, remove, err := o.chosen(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func Run(ctx context.Context, o Options) ([]calibration.Case, error) {
 	total := len(round) * o.Repeats
 	for repeat := range o.Repeats {
 		for _, s := range round {
-			c, err := o.one(ctx, binary, s.Server, repeat, s.inside)
+			c, err := o.one(ctx, hog, s.Server, repeat, s.inside)
 			if err != nil {
 				return cases, fmt.Errorf("server %s, seed %d: %w", s.Name, o.Seed+uint64(repeat), err)
 			}
@@ -94,11 +95,11 @@ func seenFrom(servers []Server, insides []string) (out []seen) {
 }
 
 // one runs a server once.
-func (o *Options) one(ctx context.Context, binary string, s Server, repeat int, inside string) (calibration.Case, error) {
+func (o *Options) one(ctx context.Context, hog string, s Server, repeat int, inside string) (calibration.Case, error) {
 	seed := o.Seed + uint64(repeat)
 	c := s.newCase(seed, inside)
 	if threads := o.burning(s); threads > 0 {
-		stop, err := neighbour(ctx, binary, threads)
+		stop, err := neighbour(ctx, hog, threads)
 		if err != nil {
 			return c, err
 		}
@@ -106,7 +107,7 @@ func (o *Options) one(ctx context.Context, binary string, s Server, repeat int, 
 	}
 	began := time.Now()
 	exp, err := experiment.Execute(ctx, experiment.Options{
-		Scenario: s.scenario(binary, seed, inside),
+		Scenario: s.scenario(seed, inside),
 		Out:      filepath.Join(o.Out, folderName(s.Name, seed, inside)),
 		Depth:    o.Depth,
 		NoPMQoS:  o.NoPMQoS,
@@ -121,11 +122,11 @@ func (o *Options) one(ctx context.Context, binary string, s Server, repeat int, 
 }
 
 // scenario returns the scenario that starts and drives a server.
-func (s Server) scenario(binary string, seed uint64, inside string) *scenario.Scenario {
+func (s Server) scenario(seed uint64, inside string) *scenario.Scenario {
 	return &scenario.Scenario{
 		Name: s.Name, Mode: record.KindDiagnose,
 		Target: scenario.Target{Process: scenario.Process{
-			Command: []string{binary},
+			Command: []string{s.binary},
 			Args:    []string{"--server", s.Name, "--seed", strconv.FormatUint(seed, 10), "--inside", inside},
 		}},
 		Load: scenario.Load{
@@ -149,8 +150,8 @@ func (o *Options) burning(s Server) int {
 
 // neighbour starts a process that burns CPU and is unknown to the experiment. It ends when its
 // standard input closes, also if the lab is killed.
-func neighbour(ctx context.Context, binary string, threads int) (stop func(), err error) {
-	cmd := exec.CommandContext(ctx, binary, "--hog", strconv.Itoa(threads))
+func neighbour(ctx context.Context, hog string, threads int) (stop func(), err error) {
+	cmd := exec.CommandContext(ctx, hog, "--hog", strconv.Itoa(threads))
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -164,37 +165,42 @@ func neighbour(ctx context.Context, binary string, threads int) (stop func(), er
 	}, nil
 }
 
-// build builds the servers and lists them.
-func build(ctx context.Context) (binary string, servers []Server, remove func(), err error) {
+// build builds the servers and lists them. hog is the program that can burn CPU.
+func build(ctx context.Context) (hog string, servers []Server, remove func(), err error) {
 	tmp, err := os.MkdirTemp("", "dyno-")
 	if err != nil {
 		return "", nil, nil, err
 	}
 	remove = func() { os.RemoveAll(tmp) }
-	if binary, err = process.Build(ctx, ".", subjects, tmp); err == nil {
-		servers, err = list(ctx, binary)
+	for _, subject := range subjects {
+		var binary string
+		var of []Server
+		if binary, err = process.Build(ctx, ".", subject, tmp); err == nil {
+			of, err = list(ctx, binary)
+		}
+		if err != nil {
+			remove()
+			return "", nil, nil, fmt.Errorf("building the servers, which takes this repository's source: %w", err)
+		}
+		hog, servers = cmp.Or(hog, binary), append(servers, of...)
 	}
-	if err != nil {
-		remove()
-		return "", nil, nil, fmt.Errorf("building the servers, which takes this repository's source: %w", err)
-	}
-	return binary, servers, remove, nil
+	return hog, servers, remove, nil
 }
 
 // chosen builds the servers and returns those of o.Only. It checks the names first, since building
 // takes this repository's source.
-func (o Options) chosen(ctx context.Context) (binary string, servers []Server, remove func(), err error) {
+func (o Options) chosen(ctx context.Context) (hog string, servers []Server, remove func(), err error) {
 	if _, err := choose(known(), o.Only); err != nil {
 		return "", nil, nil, err
 	}
-	o.Say("building " + subjects)
-	if binary, servers, remove, err = build(ctx); err != nil {
+	o.Say("building " + strings.Join(subjects, " and "))
+	if hog, servers, remove, err = build(ctx); err != nil {
 		return "", nil, nil, err
 	}
 	if servers, err = choose(servers, o.Only); err != nil {
 		remove()
 	}
-	return binary, servers, remove, err
+	return hog, servers, remove, err
 }
 
 // Read reads the cases of an earlier calibration, so that they can be judged again.

@@ -1,5 +1,5 @@
-// Package suite runs the servers of subjects/bounds, whose bounds are known, through a
-// diagnosis each, and passes the records to package calibration, which judges them. WhatIf and
+// Package suite runs the servers of subjects/bounds and bench/libraries, whose bounds are known,
+// through a diagnosis each, and passes the records to package calibration, which judges them. WhatIf and
 // Steps do the same for changes of such servers and for the steps of a ladder.
 //
 // It is not for judging, and it knows the servers only from their command's list. Run and WhatIf
@@ -20,7 +20,7 @@ import (
 	"dyno/lab/diagnose/rules"
 )
 
-// Server describes one of the servers, from their command's list (subjects/bounds --list).
+// Server describes one of the servers, from their command's list (subjects/bounds --list, bench/libraries --list).
 type Server struct {
 	Name      string   `json:"name"`
 	Family    string   `json:"family"`
@@ -42,6 +42,8 @@ type Server struct {
 	Neighbour bool     `json:"neighbour"`
 	Invisible []string `json:"invisible"`
 	Remedies  []Remedy `json:"remedies"`
+
+	binary string // the command that it is one of
 }
 
 // Remedy is a change of a server's parameters that takes a known part of its bound away.
@@ -73,17 +75,23 @@ func list(ctx context.Context, binary string) ([]Server, error) {
 	if err := json.Unmarshal(out, &servers); err != nil {
 		return nil, fmt.Errorf("the list of servers cannot be read: %w", err)
 	}
+	for i := range servers {
+		servers[i].binary = binary
+	}
 	return servers, nil
 }
 
-// names.txt has the family and the name of each server, a line each.
+// names.txt has of subjects/bounds, and libraries.txt of bench/libraries, the family and the name of each server, a line each.
 //
 //go:embed names.txt
-var listed string
+var bounds string
 
-// known returns the servers of names.txt, by name and family alone.
+//go:embed libraries.txt
+var libraries string
+
+// known returns the servers of both lists, by name and family alone.
 func known() (out []Server) {
-	for line := range strings.Lines(listed) {
+	for line := range strings.Lines(bounds + libraries) {
 		family, name, _ := strings.Cut(strings.TrimSpace(line), " ")
 		out = append(out, Server{Name: name, Family: family})
 	}

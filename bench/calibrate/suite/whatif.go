@@ -28,7 +28,7 @@ import (
 // can bring, and measures in turns what it brings. If an error ends it, WhatIf returns the results
 // until then. done is called after every remedy.
 func WhatIf(ctx context.Context, o Options, done func(n, total int, f calibration.Prediction)) ([]calibration.Prediction, error) {
-	binary, servers, remove, err := o.chosen(ctx)
+	hog, servers, remove, err := o.chosen(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -39,10 +39,10 @@ func WhatIf(ctx context.Context, o Options, done func(n, total int, f calibratio
 	}
 	var out []calibration.Prediction
 	for _, s := range servers {
-		if _, err := o.one(ctx, binary, s, 0, o.Inside[0]); err != nil {
+		if _, err := o.one(ctx, hog, s, 0, o.Inside[0]); err != nil {
 			return out, fmt.Errorf("diagnosing %s: %w", s.Name, err)
 		}
-		_, err := experiment.Execute(ctx, experiment.Options{Scenario: s.remedied(binary, o.Seed, o.Inside[0]), Out: filepath.Join(o.Out, remedyFolder(s)), Depth: o.Depth, NoPMQoS: o.NoPMQoS, Budget: remedyBudget})
+		_, err := experiment.Execute(ctx, experiment.Options{Scenario: s.remedied(o.Seed, o.Inside[0]), Out: filepath.Join(o.Out, remedyFolder(s)), Depth: o.Depth, NoPMQoS: o.NoPMQoS, Budget: remedyBudget})
 		if err != nil && !errors.Is(err, experiment.ErrUnfit) {
 			return out, fmt.Errorf("comparing %s with its remedy: %w", s.Name, err)
 		}
@@ -62,8 +62,8 @@ const remedyBudget = 40 * time.Second
 func remedyFolder(s Server) string { return s.Name + "-remedied" }
 
 // remedied returns the scenario that compares a server with its first remedy.
-func (s Server) remedied(binary string, seed uint64, inside string) *scenario.Scenario {
-	sc := s.scenario(binary, seed, inside)
+func (s Server) remedied(seed uint64, inside string) *scenario.Scenario {
+	sc := s.scenario(seed, inside)
 	sc.Mode, sc.Load.Connections, sc.Load.Timeout = record.KindCompare, 64, 10*time.Second
 	changed := scenario.Variant{Name: "remedied", Change: s.Remedies[0].Text}
 	for _, name := range slices.Sorted(maps.Keys(s.Remedies[0].Scale)) {

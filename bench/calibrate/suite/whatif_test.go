@@ -13,7 +13,7 @@ import (
 
 func TestRemedied(t *testing.T) {
 	s := Server{Name: "pool-sql", Remedies: []Remedy{{Text: "twice as many", Scale: map[string]float64{"max_open": 2, "a_us": 0.5}, Bound: 0.5}}}
-	sc := s.remedied("/bin/bounds", 7, "agent")
+	sc := s.remedied(7, "agent")
 	if sc.Mode != record.KindCompare || len(sc.Variants) != 2 || len(sc.Variants[0].Args) != 0 {
 		t.Fatalf("%+v", sc)
 	}

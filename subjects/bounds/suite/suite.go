@@ -67,6 +67,7 @@ type Remedy struct {
 type Service struct {
 	Handler http.Handler
 	Accept  func(net.Listener) net.Listener // nil: connections are accepted as they come
+	Serve   func(net.Listener) error        // instead of net/http with Handler, until the listener closes; nil: net/http
 	// Untraced disables the execution trace.
 	Untraced bool
 	Warning  string // why the truth may not hold here; empty: it holds
