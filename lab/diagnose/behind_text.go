@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"strings"
 
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/diagnose/stacks"
@@ -53,4 +54,12 @@ func (v statement) behindText() string {
 		}
 	}
 	return text
+}
+
+// takenText describes what requests do with what they have taken from a pool.
+func (v statement) takenText() string {
+	if v.Taken == nil || v.Taken.Doing() == "" {
+		return ""
+	}
+	return strings.Replace(v.Taken.Doing(), "; while it is held,", " While one is taken,", 1) + "."
 }

@@ -79,8 +79,11 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 	d.Sheds = s.sheds()
 	v := e.verdict(s, d)
 	d.Text, d.Headline = v.Text(), v.headline()
-	if n := len(v.Behind); n > 0 {
+	switch n := len(v.Behind); {
+	case n > 0:
 		d.behind = v.Behind[n-1].For
+	case v.Holder != nil && bound == rules.Lock:
+		d.behind = v.Holder.Awaits
 	}
 	made, tested := outcome(t, s)
 	if tested {
@@ -99,7 +102,7 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 
 // verdict collects what the text of a diagnosis mentions.
 func (e *evidence) verdict(s Subject, d Diagnosis) statement {
-	v := statement{Bottleneck: d.Bottleneck, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Sites: d.Sites, Holder: e.holder, Spends: e.spends(), Behind: e.behind(), NonGo: e.nonGo, One: e.one, Peak: d.PeakPerS, Sheds: d.Sheds != ""}
+	v := statement{Bottleneck: d.Bottleneck, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Sites: d.Sites, Holder: e.holder, Taken: e.taken, Spends: e.spends(), Behind: e.behind(), NonGo: e.nonGo, One: e.one, Peak: d.PeakPerS, Sheds: d.Sheds != ""}
 	if run := s.last(); run != nil {
 		v.CallsTo, v.Refusals = run.System.CallsTo, refusals(run)
 	}
@@ -210,6 +213,9 @@ func (e *evidence) sites(s Subject, bound rules.Bottleneck, kind string) []stack
 	case bound == rules.Wait && kind == rules.Accepted:
 		return e.accepting()
 	case bound == rules.Wait && kind == string(e.top) && e.trace != nil:
+		if h, ok := stacks.TakerOf(s.Profiled, e.trace, e.waits[stacks.WaitPool]); ok && e.top == stacks.WaitPool {
+			e.taken = &h
+		}
 		return e.waited(e.top)
 	case bound == rules.GC:
 		if s.Profiled != nil {

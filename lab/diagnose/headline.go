@@ -55,18 +55,21 @@ func (v statement) lockHeadline() string {
 
 func (v statement) waitHeadline() string {
 	sig := v.Signals
-	text := fmt.Sprintf("Waiting %s bounds it: %s of the requests' time", kinds[v.Kind], percent(sig[rules.WaitTop]))
+	text := fmt.Sprintf("Waiting %s bounds it: %s of the requests' time", stacks.WaitKind(v.Kind).InWords(), percent(sig[rules.WaitTop]))
 	if sig[rules.WorkersWait] > sig[rules.WaitTop] {
-		text = fmt.Sprintf("Waiting %s bounds it: %s of the workers' time", kinds[v.Kind], percent(sig[rules.WorkersWait]))
+		text = fmt.Sprintf("Waiting %s bounds it: %s of the workers' time", stacks.WaitKind(v.Kind).InWords(), percent(sig[rules.WorkersWait]))
 	}
 	text += v.in(", in %[2]s")
+	if h := v.Taken; h != nil {
+		text += strings.Replace(h.Doing(), "; while it is held,", "; while one is taken,", 1)
+	}
 	if v.Serial != "" && sig[rules.SerialBusy] >= rules.Defaults.Value(rules.ThresholdSerialBusy) {
 		text += fmt.Sprintf("; one goroutine, %s, ends these waits and is busy %s of the time", v.Serial, percent(sig[rules.SerialBusy]))
 	}
 	if n := len(v.Behind); n > 0 {
 		last := v.Behind[n-1]
 		text += fmt.Sprintf("; %s itself waits %s of the time", last.By.Function, percent(last.Share))
-		if what := kinds[string(last.For)]; what != "" {
+		if what := last.For.InWords(); what != "" {
 			text += " " + what
 		}
 		text += " at " + last.At.Location()
@@ -113,6 +116,9 @@ func (d *Diagnosis) remedy() string {
 		}
 		return "allocate less, or raise GOGC"
 	case rules.Lock:
+		if d.behind == stacks.WaitDisk {
+			return "sync less often while the lock is held (group commit), or a faster disk"
+		}
 		return "do less while the lock is held, or a lock for each part of what it guards"
 	case rules.Syscall:
 		return remedies[string(stacks.WaitSyscall)]

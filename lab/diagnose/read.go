@@ -22,6 +22,7 @@ type evidence struct {
 	trace      *record.Trace   // nil: none
 	waits      map[stacks.WaitKind][]record.Wait
 	top        stacks.WaitKind // the kind of wait, locks excluded, that took most of the requests' time
+	taken      *stacks.Holder  // of what requests take from the pool for which they wait; nil: not seen
 	holder     *stacks.Holder  // of the lock that bounds it; nil: not seen
 	waker      []record.Frame  // stack of the one goroutine for which the requests wait
 	itself     bool            // requests wait for answers of other requests to the same process

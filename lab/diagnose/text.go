@@ -20,6 +20,7 @@ type statement struct {
 	Cores      float64 // available to it
 	Sites      []stacks.Site
 	Holder     *stacks.Holder // of the lock that bounds it; nil: not seen
+	Taken      *stacks.Holder // of what requests take from the pool for which they wait; nil: not seen
 	Serial     string         // first function of the one goroutine that requests wait for; empty: not seen
 	Spends     *stacks.Site   // in which that goroutine spends its CPU time; nil: not seen
 	Behind     []chainLink    // the goroutine for which requests wait, the one for which it waits, and so on
@@ -189,22 +190,6 @@ func (v statement) lockText(at, used string) string {
 	return text + v.in(" It is acquired in %[2]s.")
 }
 
-// kinds describes each kind of wait.
-var kinds = map[string]string{
-	string(stacks.WaitPool):    "for a free connection of a pool",
-	string(stacks.WaitNetwork): "for an answer from downstream",
-	string(stacks.WaitDisk):    "for a file",
-	string(stacks.WaitSyscall): "in a system call",
-	string(stacks.WaitChannel): "on a channel",
-	string(stacks.WaitSelect):  "in a select",
-	string(stacks.WaitCond):    "on a condition variable",
-	string(stacks.WaitGroup):   "for goroutines that they started",
-	string(stacks.WaitTimer):   "for time to pass",
-	string(stacks.WaitLock):    "for a lock",
-	string(stacks.WaitGC):      "for the garbage collector",
-	string(stacks.WaitUnknown): "for an unknown reason",
-}
-
 func (v statement) waitText(at, used string) string {
 	sig := v.Signals
 	if v.Kind == rules.Accepted {
@@ -218,12 +203,12 @@ func (v statement) waitText(at, used string) string {
 	if sig[rules.SerialBusy] >= rules.Defaults.Value(rules.ThresholdSerialBusy) {
 		begin = "Waiting for one goroutine bounds it"
 	}
-	text := fmt.Sprintf("%s: %s %s of the requests' time is spent waiting %s (%s).", begin, at, percent(sig[rules.WaitTop]), kinds[v.Kind], used)
+	text := fmt.Sprintf("%s: %s %s of the requests' time is spent waiting %s (%s).", begin, at, percent(sig[rules.WaitTop]), stacks.WaitKind(v.Kind).InWords(), used)
 	if n := sig[rules.Workers]; n > 0 && sig[rules.WorkersWait] > sig[rules.WaitTop] {
 		text = fmt.Sprintf("Waiting bounds it, not computing: at %s/s the %s goroutines that do the work spend %s of their time waiting %s (%s).",
-			grouped(sig[rules.Throughput]), grouped(n), percent(sig[rules.WorkersWait]), kinds[v.Kind], used)
+			grouped(sig[rules.Throughput]), grouped(n), percent(sig[rules.WorkersWait]), stacks.WaitKind(v.Kind).InWords(), used)
 	}
-	text += v.in(" They wait in %[2]s.")
+	text += v.in(" They wait in %[2]s.") + v.takenText()
 	if held, top := sig[rules.RunnableWait], sig[rules.WaitTop]; top > 0 && held > top/2 {
 		text += fmt.Sprintf(" In %s of that time goroutines are runnable, but others keep the processors (GOMAXPROCS) in the call, so GOMAXPROCS above the number of cores may help.", percent(held/top))
 	}
@@ -308,7 +293,7 @@ func causeText(bound rules.Bottleneck, kind string) string {
 		return "system calls"
 	case rules.Wait:
 		what := "waiting"
-		if said := kinds[kind]; said != "" {
+		if said := stacks.WaitKind(kind).InWords(); said != "" {
 			what += " " + said
 		}
 		return what

@@ -160,7 +160,7 @@ func queues(l *figures) []Finding {
 		f.Evidence = append(f.Evidence, Evidence{"waker_busy", round(longest.WakerBusy), "of the time", "in which the goroutine that requests wait for is busy"})
 		f.Next = "more goroutines at the other end, or several items at a time; then dyno compare"
 	case waits:
-		f.Text += fmt.Sprintf(" Those goroutines wait too, %s%s.", forWhat[stacks.What(behind)], in(stacks.WaitSites([]record.Wait{behind})))
+		f.Text += fmt.Sprintf(" Those goroutines wait too, %s%s.", stacks.What(behind).InWords(), in(stacks.WaitSites([]record.Wait{behind})))
 		f.Next = "shorten that wait or share it between items (group commit), or more goroutines at the other end; then dyno compare"
 	default:
 		f.Next = "look at what " + waker + " does between two items: go tool trace of /debug/pprof/trace?seconds=1"
@@ -173,20 +173,4 @@ func goroutines(n int) string {
 		return "one goroutine"
 	}
 	return fmt.Sprintf("%d goroutines", n)
-}
-
-// forWhat describes each kind of wait.
-var forWhat = map[stacks.WaitKind]string{
-	stacks.WaitLock:    "for a lock",
-	stacks.WaitPool:    "for a connection of a pool",
-	stacks.WaitNetwork: "for a peer's answer",
-	stacks.WaitDisk:    "for a file",
-	stacks.WaitSyscall: "in a system call",
-	stacks.WaitChannel: "on a channel",
-	stacks.WaitSelect:  "in a select",
-	stacks.WaitCond:    "on a condition",
-	stacks.WaitGroup:   "for goroutines that it started",
-	stacks.WaitTimer:   "for time to pass",
-	stacks.WaitGC:      "for the garbage collector",
-	stacks.WaitUnknown: "for an unknown reason",
 }

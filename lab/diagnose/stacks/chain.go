@@ -1,6 +1,7 @@
 package stacks
 
 import (
+	"math"
 	"slices"
 
 	"dyno/lab/record"
@@ -14,7 +15,7 @@ type Hop struct {
 
 // Chain follows a wait from goroutine to goroutine. The first hop is a goroutine that ends w and
 // itself waits at one place for half of the trace or more; the next hop is one that ends that
-// wait, and so on. The chain ends at a goroutine that works, at requests, at a place where several
+// wait, and so on. If none does, it may be one that waits at the same rate. The chain ends at a goroutine that works, at requests, at a place where several
 // goroutines wait, since the trace does not show which of them it is, and at a cycle. In a trace
 // made of goroutine profiles, which has no GOMAXPROCS, waits are not counted.
 func Chain(w record.Wait, t *record.Trace) (out []Hop) {
@@ -32,6 +33,9 @@ func Chain(w record.Wait, t *record.Trace) (out []Hop) {
 				next, depth = Hop{by, other}, d
 			}
 		}
+		if depth == 0 && len(out) == 0 {
+			next, depth = atTheSameRate(w, t)
+		}
 		known := slices.ContainsFunc(out, func(h Hop) bool { return h.By.Function == next.By.Function })
 		if depth == 0 || known {
 			return out
@@ -39,6 +43,27 @@ func Chain(w record.Wait, t *record.Trace) (out []Hop) {
 		out, w = append(out, next), next.Wait
 	}
 	return out
+}
+
+// atTheSameRate finds the goroutine for which requests wait where what ends their wait only passes
+// an answer on, as a client's reader does, from a goroutine of the same process: the only one that
+// waits nearly all the time, once for each of their waits, for something other than work. depth is
+// 0 if there is none, or several.
+func atTheSameRate(w record.Wait, t *record.Trace) (found Hop, depth int) {
+	const nearlyAll, alike = 0.8, 0.25 // of the trace; of the number of waits
+	for _, other := range t.Waits {
+		by, own := UserFrame(other.Stack)
+		switch kind := What(other); {
+		case reasonOf(other) != "sleep" && kind != WaitDisk && kind != WaitSyscall && kind != WaitNetwork:
+		case !own, InRequest(other.Stack), other.Goroutines != 1, other.Seconds < nearlyAll*t.Seconds:
+		case w.Count < 10, math.Abs(float64(other.Count)/float64(w.Count)-1) > alike:
+		case depth > 0:
+			return Hop{}, 0
+		default:
+			found, depth = Hop{by, other}, 1
+		}
+	}
+	return found, depth
 }
 
 // meet compares two stacks from their roots. It returns the deepest function of the service's own

@@ -27,6 +27,9 @@ func TestChain(t *testing.T) {
 	// The same goroutine waits more briefly elsewhere, nearer the place at which it ends waits.
 	briefly := record.Wait{Reason: "sync", Seconds: 0.1, Count: 9, Goroutines: 1, Stack: frames("sync.(*Mutex).Lock", "main.deliver", "main.drive", "main.run.func2", group)}
 	idles := record.Wait{Reason: "select", Seconds: 1, Count: 800, Goroutines: 1, Stack: frames("runtime.selectgo", "main.watch", "main.run.func3", group)}
+	// The answer comes through a reader from a goroutine that sleeps once for each.
+	replies := record.Wait{Reason: "sleep", Seconds: 0.99, Count: 790, Goroutines: 1, Stack: frames("time.Sleep", "main.reply", "main.run.func4")}
+	sweeps := record.Wait{Reason: "sleep", Seconds: 0.99, Count: 100, Goroutines: 1, Stack: frames("time.Sleep", "main.sweep", "main.run.func5")}
 	several := record.Wait{Reason: "select", Seconds: 0.9, Goroutines: 2, Stack: frames("runtime.selectgo", "main.apply", "main.run.func1", group)}
 	with := func(w record.Wait, change func(*record.Wait)) record.Wait { change(&w); return w }
 	for _, c := range []struct {
@@ -38,6 +41,8 @@ func TestChain(t *testing.T) {
 		{"to a goroutine that works", []record.Wait{requests, applies, with(drives, func(w *record.Wait) { w.Seconds = 0.2 }), syncs}, []string{"main.apply"}},
 		{"to requests", []record.Wait{requests, with(applies, func(w *record.Wait) { w.WokenBy = requests.Stack })}, []string{"main.apply"}},
 		{"of what was not seen to wait", []record.Wait{requests, idles, drives, syncs}, nil},
+		{"to the one that waits at the same rate", []record.Wait{requests, sweeps, replies}, []string{"main.reply"}},
+		{"to either of two", []record.Wait{requests, replies, with(sweeps, func(w *record.Wait) { w.Count = 800 })}, nil},
 		{"in a circle", []record.Wait{requests, with(applies, func(w *record.Wait) { w.WokenBy = requests.WokenBy })}, []string{"main.apply"}},
 	} {
 		var got []string

@@ -10,10 +10,11 @@ import (
 
 // Holder is the function that holds a lock while other goroutines wait for it.
 type Holder struct {
-	Site          // Share is of the waiting; the line is where it releases the lock
-	Costs  *Site  // its statement that takes most of the time under the lock; nil: not seen
-	Calls  string // callee of that statement; empty: the statement does the work itself
-	Booked bool   // shown by the mutex profile, and not only by the trace
+	Site            // Share is of the waiting; the line is where it releases the lock
+	Costs  *Site    // its statement that takes most of the time under the lock; nil: not seen
+	Calls  string   // callee of that statement; empty: the statement does the work itself
+	Awaits WaitKind // what it waits for, most of the time under the lock; empty: it computes, or not seen
+	Booked bool     // shown by the mutex profile, and not only by the trace
 	// Busy is the share of the time in which the lock is held there, and Computes the part of it in
 	// which its holder computes, if all of it is one lock; 0: not seen.
 	Busy, Computes float64
@@ -21,13 +22,17 @@ type Holder struct {
 
 // Doing describes what the holder does under the lock, to follow its place; empty: not seen.
 func (h Holder) Doing() string {
-	switch {
-	case h.Costs == nil:
+	if h.Costs == nil {
 		return ""
-	case h.Calls == "":
-		return fmt.Sprintf("; while it is held, %.0f%% of the time is spent at %s", 100*h.Costs.Share, h.Costs.Location())
 	}
-	return fmt.Sprintf("; while it is held, %.0f%% of the time is spent in %s, called at %s", 100*h.Costs.Share, h.Calls, h.Costs.Location())
+	text := fmt.Sprintf("; while it is held, %.0f%% of the time is spent at %s", 100*h.Costs.Share, h.Costs.Location())
+	if h.Calls != "" {
+		text = fmt.Sprintf("; while it is held, %.0f%% of the time is spent in %s, called at %s", 100*h.Costs.Share, h.Calls, h.Costs.Location())
+	}
+	if h.Awaits == WaitDisk || h.Awaits == WaitNetwork {
+		text += ", most of it waiting " + h.Awaits.InWords()
+	}
+	return text
 }
 
 // Name names the holder. It leaves out the line of the release if Costs has a more useful line.
@@ -67,40 +72,48 @@ func HolderOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
 	return h, true
 }
 
+// TakerOf finds the function that has what goroutines wait for in a pool. of are the trace's waits
+// for it, which end when another goroutine gives back what it has taken.
+func TakerOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
+	var back []record.Stack
+	for _, w := range of {
+		if len(w.WokenBy) > 0 {
+			back = append(back, record.Stack{Frames: w.WokenBy, Value: w.Seconds})
+		}
+	}
+	where := Sites(back)
+	if r == nil || len(where) == 0 {
+		return Holder{}, false
+	}
+	h := Holder{Site: where[0]}
+	h.spend(r, t, of, back)
+	return h, true
+}
+
 // spend finds how the holder spends the time between acquiring and releasing the lock: computing,
 // by the CPU profile, and waiting, by the trace.
 func (h *Holder) spend(r *record.Run, t *record.Trace, of []record.Wait, unlocking []record.Stack) {
-	from, to, readers := 0, 0, false // lines; whether several may hold it
-	for _, w := range of {
-		if i := h.within(w.Stack); i >= 0 {
-			from = max(from, w.Stack[i].Line)
-		}
-	}
-	for _, s := range unlocking {
-		if i := h.within(s.Frames); i >= 0 {
-			to = max(to, s.Frames[i].Line)
-			readers = readers || slices.ContainsFunc(s.Frames[:i], func(f record.Frame) bool { return f.Function == "sync.(*RWMutex).RUnlock" })
-		}
-	}
-	if to == 0 {
-		to = math.MaxInt
-	}
+	in := h.section(of, unlocking)
 	type statement struct {
-		line  int
+		line  int // of the holder
 		calls string
 	}
 	spent, whole := map[statement]float64{}, 0.0
-	add := func(frames []record.Frame, seconds float64) {
-		i := h.within(frames)
-		if i < 0 || frames[i].Line <= from || frames[i].Line > to {
-			return
+	add := func(frames []record.Frame, seconds float64) bool {
+		i, line := in.index(frames), 0
+		if i < 0 || frames[i].Line <= in.from || frames[i].Line > in.to {
+			return false
 		}
-		s := statement{line: frames[i].Line}
+		if own := h.within(frames); own >= 0 {
+			line = frames[own].Line
+		}
+		s := statement{line: line}
 		if i > 0 && Package(frames[i-1].Function) != "runtime" {
 			s.calls = frames[i-1].Function
 		}
 		spent[s] += seconds
 		whole += seconds
+		return true
 	}
 	if p, err := r.Profile(record.ProfileCPU, record.ValueCPU); err == nil && p.Seconds > 0 {
 		for _, s := range Unprofiled(p).Stacks {
@@ -109,15 +122,15 @@ func (h *Holder) spend(r *record.Run, t *record.Trace, of []record.Wait, unlocki
 			}
 		}
 	}
-	computes := whole
+	computes, waits := whole, map[WaitKind]float64{}
 	if t != nil {
 		for _, w := range t.Waits {
-			if What(w) != WaitLock {
-				add(w.Stack, w.Seconds/t.Seconds)
+			if kind := What(w); kind != WaitLock && kind != WaitPool && add(w.Stack, w.Seconds/t.Seconds) {
+				waits[kind] += w.Seconds / t.Seconds
 			}
 		}
 	}
-	if from > 0 && !readers {
+	if in.from > 0 && !in.readers {
 		h.Busy, h.Computes = min(whole, 1), min(computes, 1)
 	}
 	for s, seconds := range spent {
@@ -127,9 +140,69 @@ func (h *Holder) spend(r *record.Run, t *record.Trace, of []record.Wait, unlocki
 			h.Calls = s.calls
 		}
 	}
+	for kind, seconds := range waits {
+		if seconds > whole/2 {
+			h.Awaits = kind
+		}
+	}
+}
+
+// section is the part of a function in which a lock is held.
+type section struct {
+	function, file string
+	from, to       int  // lines: after from, up to to
+	readers        bool // several goroutines may be in it
+}
+
+// section finds where the lock is held: between the acquisition and the release in the holder. If
+// both are in one statement of it, a call, it is between them in the called function, and so on.
+func (h *Holder) section(of []record.Wait, unlocking []record.Stack) section {
+	in := section{function: h.Function, file: h.File}
+	for {
+		acquired, released := map[string]bool{}, map[string]record.Frame{}
+		in.from, in.to = 0, 0
+		for _, w := range of {
+			if i := in.index(w.Stack); i >= 0 {
+				in.from = max(in.from, w.Stack[i].Line)
+				if i > 0 {
+					acquired[w.Stack[i-1].Function] = true
+				}
+			}
+		}
+		for _, s := range unlocking {
+			if i := in.index(s.Frames); i >= 0 {
+				in.to = max(in.to, s.Frames[i].Line)
+				in.readers = in.readers || slices.ContainsFunc(s.Frames[:i], func(f record.Frame) bool { return f.Function == "sync.(*RWMutex).RUnlock" })
+				if i > 0 {
+					released[s.Frames[i-1].Function] = s.Frames[i-1]
+				}
+			}
+		}
+		if in.to == 0 {
+			in.to = math.MaxInt
+		}
+		if in.from != in.to {
+			return in
+		}
+		into, ok := record.Frame{}, false
+		for name, f := range released {
+			if acquired[name] && (!ok || name < into.Function) {
+				into, ok = f, true
+			}
+		}
+		if !ok || into.Function == in.function {
+			return in
+		}
+		in.function, in.file = into.Function, into.File
+	}
+}
+
+// index returns the index of the section's frame in a stack; -1: it is not there.
+func (in section) index(frames []record.Frame) int {
+	return slices.IndexFunc(frames, func(f record.Frame) bool { return f.Function == in.function && f.File == in.file })
 }
 
 // within returns the index of the holder's frame in a stack; -1: it is not there.
 func (h *Holder) within(frames []record.Frame) int {
-	return slices.IndexFunc(frames, func(f record.Frame) bool { return f.Function == h.Function && f.File == h.File })
+	return section{function: h.Function, file: h.File}.index(frames)
 }

@@ -28,6 +28,24 @@ const (
 	WaitUnknown    WaitKind = "unknown"
 )
 
+// InWords says for what a goroutine waits, as in "it waits for a file"; empty: nothing can be said.
+func (k WaitKind) InWords() string { return inWords[k] }
+
+var inWords = map[WaitKind]string{
+	WaitPool:    "for a free connection of a pool",
+	WaitNetwork: "for an answer from downstream",
+	WaitDisk:    "for a file",
+	WaitSyscall: "in a system call",
+	WaitChannel: "on a channel",
+	WaitSelect:  "in a select",
+	WaitCond:    "on a condition variable",
+	WaitGroup:   "for goroutines that they started",
+	WaitTimer:   "for time to pass",
+	WaitLock:    "for a lock",
+	WaitGC:      "for the garbage collector",
+	WaitUnknown: "for an unknown reason",
+}
+
 // KindOf returns the kind of a wait in a request's handler, WaitIdle if the goroutines wait for
 // work, and WaitBackground otherwise: their stacks do not show whether a request depends on them.
 func KindOf(w record.Wait) WaitKind {
