@@ -25,7 +25,7 @@ type room struct {
 var house = []room{
 	{"cmd/dyno", []string{"lab/*", "agent", "parts/manual", "parts/process"}, "the lab's command wires the lab together, and runs other tools; it knows no service"},
 	{"services/cmd/*", []string{"services/*", "parts/*", "agent"}, "a service's commands are flags and print; a service never needs the lab"},
-	{"bench/*", []string{"bench/*", "services/*", "parts/*", "lab/*", "agent"}, "rivals, exhibits, tests from outside and tools of those who change the repository; nothing imports them"},
+	{"bench/*", []string{"bench/*", "services/*", "parts/*", "lab/*", "subjects/*", "agent"}, "rivals, exhibits, tests from outside and tools of those who change the repository; nothing imports them"},
 	{"deploy/*", nil, "programs that release the repository need none of it, so that they can rewrite all of it"},
 	{"subjects/*", []string{"subjects/*", "agent"}, "small servers of known behaviour must not depend on what is tested with them"},
 

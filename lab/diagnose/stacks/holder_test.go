@@ -15,7 +15,9 @@ func TestHolderInALibrary(t *testing.T) {
 	}
 	handler, update := frame("main.put", "/src/main.go", 86), "example.com/store.(*DB).Update"
 	serve := frame("net/http.HandlerFunc.ServeHTTP", "/go/src/net/http/server.go", 2300)
-	in := func(line int) record.Frame { return frame(update, "/root/go/pkg/mod/example.com/store@v1.0.0/db.go", line) }
+	in := func(line int) record.Frame {
+		return frame(update, "/root/go/pkg/mod/example.com/store@v1.0.0/db.go", line)
+	}
 	lock := record.Wait{Reason: "sync", Seconds: 30, Count: 50, Goroutines: 32,
 		Stack:   at(frame("sync.(*Mutex).Lock", "", 1), in(10), handler, serve),
 		WokenBy: at(frame("sync.(*Mutex).Unlock", "", 1), frame("example.com/store.(*Tx).Commit", "", 7), in(20), handler, serve)}
