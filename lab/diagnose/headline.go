@@ -134,7 +134,9 @@ func (d *Diagnosis) remedy() string {
 		return "more machines that generate the load (--agents), or fewer checks of each response"
 	case rules.NotLoaded:
 		return "more load: a higher -c or rate"
-	case rules.Unknown, rules.Environment:
+	case rules.Environment:
+		return "measure again while other programs use less of the machine"
+	case rules.Unknown:
 		if d.Kind == rules.Refused {
 			return "see why requests fail: the service's log, or dyno load with one client"
 		}

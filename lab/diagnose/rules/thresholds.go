@@ -23,6 +23,8 @@ const (
 	ThresholdClients       = "alone"
 	ThresholdNeighbours    = "neighbours"
 	ThresholdDelayed       = "delayed"
+	ThresholdSqueezed      = "squeezed"
+	ThresholdPartly        = "partly"
 	ThresholdLockWait      = "lock_waiting"
 	ThresholdBusyCPU       = "busy_cpu"
 	ThresholdAllocating    = "allocating"
@@ -58,6 +60,8 @@ var Defaults = Thresholds{
 	ThresholdClients:       {2, "chosen: clients; with a single one the load never waits for itself"},
 	ThresholdNeighbours:    {0.30, "a single busy thread takes 0.33 of two cores"},
 	ThresholdDelayed:       {0.02, "chosen: below it other processes do not delay the service"},
+	ThresholdSqueezed:      {0.60, "etcd with others at 0.75 of the CPUs used up the rest, but carried 2.4 times as much without its fsync; one busy thread takes 0.5 of two cores"},
+	ThresholdPartly:        {0.30, "the same run of etcd: 0.39 of the requests' time was spent waiting for the log; what computes is below 0.2"},
 	ThresholdLockWait:      {0.50, "suite: pipe 0.00, mutex-block 0.66"},
 	ThresholdBusyCPU:       {0.66, "suite: fsync 0.61, strings 0.71"},
 	ThresholdAllocating:    {0.40, "suite: files 0.06, mixed-cpu-gc 0.44"},

@@ -60,8 +60,11 @@ func HolderOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
 	const missed = 0.5 // share of the trace's waits
 	p, err := r.Profile(record.ProfileMutex, record.ValueDelay)
 	booked := err == nil && p.Seconds > 0 && len(Unprofiled(p).Stacks) > 0 && (t == nil || Unprofiled(p).Total()/1e9/p.Seconds >= missed*seconds/t.Seconds)
-	if booked {
+	switch {
+	case booked:
 		unlocking = Unprofiled(p).Stacks
+	case unlocking == nil && t != nil:
+		unlocking = inside(of, t)
 	}
 	where := Sites(unlocking)
 	if len(where) == 0 {
@@ -70,6 +73,38 @@ func HolderOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
 	h := Holder{Site: where[0], Booked: booked}
 	h.spend(r, t, of, unlocking)
 	return h, true
+}
+
+// inside finds goroutines that wait while they hold the lock, where no wait for it ended within the
+// trace: they were called like a goroutine that waits for it, and are in the same function at a
+// later line.
+func inside(of []record.Wait, t *record.Trace) (out []record.Stack) {
+	for _, other := range t.Waits {
+		switch What(other) {
+		case WaitDisk, WaitSyscall, WaitNetwork, WaitTimer:
+		default:
+			continue
+		}
+		if slices.ContainsFunc(of, func(w record.Wait) bool { return laterThan(w.Stack, other.Stack) }) {
+			out = append(out, record.Stack{Frames: other.Stack, Value: other.Seconds})
+		}
+	}
+	return out
+}
+
+// laterThan reports whether b is a stack of the same calls as a, up to a function of the service or
+// of a library in which b is at a later line.
+func laterThan(a, b []record.Frame) bool {
+	for i := 1; i <= min(len(a), len(b)); i++ {
+		f, g := a[len(a)-i], b[len(b)-i]
+		if f.Function != g.Function {
+			return false
+		}
+		if f.Line != g.Line {
+			return f.Line < g.Line && !Standard(f.Function)
+		}
+	}
+	return false
 }
 
 // TakerOf finds the function that has what goroutines wait for in a pool. of are the trace's waits

@@ -33,4 +33,11 @@ func TestHolderInALibrary(t *testing.T) {
 	if h.Doing() != want {
 		t.Errorf("%s", h.Doing())
 	}
+	// Nor is anything different while no wait ends: the holder is the one that is further in the call.
+	lock.WokenBy, lock.Count = nil, 0
+	trace.Waits[0] = lock
+	h, ok = HolderOf(&record.Run{Dir: t.TempDir()}, trace, []record.Wait{lock})
+	if !ok || h.Function != "main.put" || h.Doing() != want {
+		t.Errorf("%+v, %s", h, h.Doing())
+	}
 }
