@@ -76,6 +76,20 @@ func (e *evidence) behind() (out []chainLink) {
 		}
 		out = append(out, h)
 	}
+	if out != nil {
+		return out
+	}
+	by, own := stacks.UserFrame(longest.WokenBy)
+	if w, waits := stacks.Behind(longest, e.trace); own && waits && e.signals[rules.SerialBusy] < rules.Defaults.Value(rules.ThresholdSerialBusy) {
+		h := chainLink{By: place(by), For: stacks.What(w), Share: math.Min(1, w.Seconds/e.trace.Seconds/float64(max(w.Goroutines, 1)))}
+		if at, ok := stacks.UserFrame(w.Stack); ok {
+			h.At = place(at)
+		}
+		const mostly = 0.5 // of the time
+		if h.Share >= mostly {
+			out = append(out, h)
+		}
+	}
 	return out
 }
 

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"maps"
+	"runtime"
 	"slices"
 	"time"
 
@@ -89,7 +90,10 @@ func (w *Watcher) System(from, to int64) record.System {
 	out.StealCPU = per(a.Steal, b.Steal)
 	out.Peers, out.Outgoing = slices.Clone(w.peers), w.outgoing
 	out.DependencyCPU = per(a.Dependencies, b.Dependencies)
-	out.OthersCPU = max(0, per(a.Busy, b.Busy)+out.StealCPU-here-out.DependencyCPU-per(a.Self, b.Self))
+	// The kernel counts busy time by ticks, and may count some of it late: there are no more CPUs than
+	// there are.
+	known := here + out.DependencyCPU + per(a.Self, b.Self)
+	out.OthersCPU = max(0, min(per(a.Busy, b.Busy)+out.StealCPU, float64(runtime.NumCPU()))-known)
 	if w.sees.PressureCPU {
 		out.PressureCPU = min(1, per(a.Pressure, b.Pressure))
 	}

@@ -160,9 +160,14 @@ func (h *Holder) spend(r *record.Run, t *record.Trace, of []record.Wait, unlocki
 	computes, waits := whole, map[WaitKind]float64{}
 	if t != nil {
 		for _, w := range t.Waits {
-			if kind := What(w); kind != WaitLock && kind != WaitPool && add(w.Stack, w.Seconds/t.Seconds) {
-				waits[kind] += w.Seconds / t.Seconds
+			kind := What(w)
+			if kind == WaitLock || kind == WaitPool || !add(w.Stack, w.Seconds/t.Seconds) {
+				continue
 			}
+			if kind == WaitNetwork && ofFile(w.Stack) {
+				kind = WaitSyscall // a pipe or a terminal
+			}
+			waits[kind] += w.Seconds / t.Seconds
 		}
 	}
 	if in.from > 0 && !in.readers {

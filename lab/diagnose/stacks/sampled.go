@@ -19,7 +19,7 @@ func Trace(r *record.Run) (*record.Trace, error) {
 // requests that ran, or were ready to run.
 func TraceOrMoments(r *record.Run) (t *record.Trace, works float64, err error) {
 	if t, err = r.Trace(); err == nil {
-		return t, 0, nil
+		return placed(t), 0, nil
 	}
 	p, missing := r.Profile(record.ProfileGoroMany, record.ValueGoroutines)
 	if missing != nil || p.Samples == 0 {
@@ -27,6 +27,37 @@ func TraceOrMoments(r *record.Run) (t *record.Trace, works float64, err error) {
 	}
 	t, works = traceOf(p)
 	return t, works, nil
+}
+
+// placed returns a trace in which waits that began before it, whose place it does not show, count at
+// the place where goroutines of the same kind wait for the same to happen: those that were started
+// with the same function, and that are woken by the same calls.
+func placed(t *record.Trace) *record.Trace {
+	hidden := func(w record.Wait) bool { return len(w.Stack) == 0 && len(w.WokenBy) > 0 }
+	if !slices.ContainsFunc(t.Waits, hidden) {
+		return t
+	}
+	out := *t
+	out.Waits = slices.Clone(t.Waits)
+	for i, w := range out.Waits {
+		if !hidden(w) {
+			continue
+		}
+		longest := -1
+		for j, other := range t.Waits {
+			if len(other.Stack) > 0 && other.Entry.Function == w.Entry.Function && sameCalls(other.WokenBy, w.WokenBy) && (longest < 0 || other.Seconds > t.Waits[longest].Seconds) {
+				longest = j
+			}
+		}
+		if longest >= 0 {
+			out.Waits[i].Stack, out.Waits[i].Reason = t.Waits[longest].Stack, t.Waits[longest].Reason
+		}
+	}
+	return &out
+}
+
+func sameCalls(a, b []record.Frame) bool {
+	return slices.EqualFunc(a, b, func(a, b record.Frame) bool { return a.Function == b.Function })
 }
 
 // traceOf makes a trace of one second from goroutine profiles. They do not show what ended a wait.

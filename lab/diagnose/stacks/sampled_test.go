@@ -102,3 +102,23 @@ func TestTraceOfARun(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
+
+// A wait that began before the trace counts where goroutines wait for the same.
+func TestPlaced(t *testing.T) {
+	at := func(functions ...string) (out []record.Frame) {
+		for _, f := range functions {
+			out = append(out, record.Frame{Function: f})
+		}
+		return out
+	}
+	serve, unlock := record.Frame{Function: "net/http.(*conn).serve"}, at("sync.(*RWMutex).Unlock", "main.write")
+	known := record.Wait{Reason: "sync", Seconds: 2, Stack: at("sync.(*RWMutex).RLock", "main.read", "net/http.(*conn).serve"), Entry: serve, WokenBy: unlock}
+	hidden, other := known, known
+	hidden.Reason, hidden.Stack, hidden.Seconds = "", nil, 70
+	other.Reason, other.Stack, other.WokenBy = "", nil, at("runtime.chansend1", "main.feed")
+	of := &record.Trace{Waits: []record.Wait{hidden, other, known}}
+	got := placed(of)
+	if len(got.Waits[0].Stack) != 3 || got.Waits[0].Reason != "sync" || got.Waits[0].Seconds != 70 || len(got.Waits[1].Stack) != 0 || len(of.Waits[0].Stack) != 0 {
+		t.Errorf("%+v", got.Waits)
+	}
+}

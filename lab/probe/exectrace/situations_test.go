@@ -2,6 +2,7 @@ package exectrace
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"io"
 	"math"
 	"net"
@@ -255,11 +256,21 @@ func spin(until time.Time) {
 	}
 }
 
+// compute takes some 30 ms of CPU time, however long it has to wait for it.
+//
+//go:noinline
+func compute() {
+	sum := sha256.Sum256(nil)
+	for range 150_000 {
+		sum = sha256.Sum256(sum[:])
+	}
+}
+
 func TestBusiest(t *testing.T) {
 	s := summarised(t, traced(t, func() {
 		var all sync.WaitGroup
 		all.Add(1)
-		go func() { defer all.Done(); spin(time.Now().Add(30 * time.Millisecond)) }()
+		go func() { defer all.Done(); compute() }()
 		all.Wait()
 	}))
 	b := s.Busiest
