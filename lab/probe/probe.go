@@ -114,7 +114,7 @@ func (w *Watcher) sampleProc(ctx context.Context, s *usage.Sampler) {
 func untilBoundary(now int64) time.Duration { return time.Duration(window - now%window) }
 
 func (w *Watcher) read(s *usage.Sampler) {
-	r := s.Read(monotonic.Now())
+	r := usage.Promptly(s.Read)
 	peers, outgoing := s.Peers(r.At), s.Outgoing()
 	w.update(func() {
 		w.peers, w.outgoing = peers, outgoing

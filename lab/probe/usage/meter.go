@@ -38,7 +38,11 @@ func (m *Meter) FindPeers() {
 
 // Read returns the sums so far.
 func (m *Meter) Read() Sum {
-	s, u := m.sampler, Sum{At: monotonic.Now()}
+	return promptly(m.read, func(u *Sum, late int64) { u.At += late })
+}
+
+func (m *Meter) read(now int64) Sum {
+	s, u := m.sampler, Sum{At: now}
 	if u.At-s.searched >= searchAge {
 		s.search(u.At)
 	}
