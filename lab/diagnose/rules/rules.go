@@ -95,6 +95,10 @@ var All = []Rule{
 	{Wait, Unseen, []Condition{at(Occupied, ThresholdOccupied), below(Awake, ThresholdAwake)}},
 	{Wait, "", []Condition{at(WaitTop, ThresholdWaiting)}},
 	{Wait, "", []Condition{at(WorkersWait, ThresholdWaiting)}},
+	// Beside other programs, what is available to a service is not known well. If goroutines have the
+	// processors all the time, and requests hardly wait for anything else, they wait for a CPU.
+	{GC, "", []Condition{at(Neighbours, ThresholdNeighbours), at(Delayed, ThresholdDelayed), at(Running, ThresholdRunning), below(WaitTop, ThresholdPartly), at(Allocating, ThresholdAllocating)}},
+	{CPU, "", []Condition{at(Neighbours, ThresholdNeighbours), at(Delayed, ThresholdDelayed), at(Running, ThresholdRunning), below(WaitTop, ThresholdPartly), below(Kernel, ThresholdKernel)}},
 	{Environment, "", []Condition{at(Neighbours, ThresholdNeighbours), at(Delayed, ThresholdDelayed)}},
 }
 
