@@ -37,6 +37,7 @@ var meanings = []meaning{
 	{rules.RunnableWait, "share", fixed("requests' time spent runnable while others keep the processors (GOMAXPROCS) in a system call")},
 	{rules.Workers, "goroutines", fixed("goroutines that do the work after the response")},
 	{rules.WorkersWait, "share", fixed("worker goroutines' time spent in the kind of wait that took most")},
+	{rules.Syncing, "share", fixed("time in which the goroutine that requests wait for in the end is in a call to a file")},
 	{rules.SerialBusy, "share", fixed("time in which the one goroutine that the requests wait for was busy")},
 	{rules.OneThread, "share", versus(rules.ThresholdOneThread, "the one thread that runs its code ran or waited for a CPU all the time", "the one thread that runs its code also slept")},
 	{rules.Starved, "share", versus(rules.ThresholdStarved, "of that, it mostly waited for a CPU, so it does not show what it would do on a free one", "of that, it waited for a CPU")},

@@ -60,6 +60,9 @@ func (s Subject) read() evidence {
 		e.traced(s.Profiled)
 	}
 	e.locks(main)
+	if chain := e.behind(); len(chain) > 0 && chain[len(chain)-1].For == stacks.WaitDisk {
+		e.signals[rules.Syncing] = chain[len(chain)-1].Share
+	}
 	if e.signals[rules.WaitTop] >= rules.Defaults.Value(rules.ThresholdWaiting) {
 		// Connections queue because the connections before them wait for another resource.
 		delete(e.signals, rules.AcceptQueue)

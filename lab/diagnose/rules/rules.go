@@ -82,6 +82,8 @@ var All = []Rule{
 	{Wait, "", []Condition{at(Unqueued, ThresholdWaiting), at(SerialBusy, ThresholdSerialBusy)}},
 	{Wait, "", []Condition{at(WaitTop, ThresholdWaiting), below(Running, ThresholdRunning)}},
 	{Wait, "", []Condition{at(WaitTop, ThresholdWaiting), missing(Running)}},
+	// While a log is synced nothing is applied, and then much at once: the CPU seems used up.
+	{Wait, "", []Condition{at(WaitTop, ThresholdPartly), at(Syncing, ThresholdWaiting)}},
 	// Whatever else limits a service, it uses up the CPU that others leave it if that is little. If
 	// requests also wait for another resource, the CPU cannot be told from it.
 	{Environment, "", []Condition{at(Neighbours, ThresholdSqueezed), at(WaitTop, ThresholdPartly)}},

@@ -41,7 +41,10 @@ const (
 	// in a system call
 	RunnableWait = "held_back"
 	// share of the time in which the one goroutine that the requests wait for worked
-	SerialBusy  = "serial_busy"
+	SerialBusy = "serial_busy"
+	// Syncing is the share of time in which the goroutine at the end of the chain for which requests
+	// wait is itself in a call to a file.
+	Syncing     = "syncing"
 	Workers     = "workers"      // goroutines that do the work after the response
 	WorkersWait = "workers_wait" // share of the Workers' time in the kind of wait that took most
 	AcceptFull  = "accept_full"  // connections per second dropped by a full accept queue, over X

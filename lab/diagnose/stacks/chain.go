@@ -15,26 +15,27 @@ type Hop struct {
 
 // Chain follows a wait from goroutine to goroutine. The first hop is a goroutine that ends w and
 // itself waits at one place for half of the trace or more; the next hop is one that ends that
-// wait, and so on. If none does, it may be one that waits at the same rate. The chain ends at a goroutine that works, at requests, at a place where several
-// goroutines wait, since the trace does not show which of them it is, and at a cycle. In a trace
-// made of goroutine profiles, which has no GOMAXPROCS, waits are not counted.
+// wait, and so on. If none does, it may be one that waits at the same rate. The chain ends at a
+// goroutine that works, at requests, at a place where several goroutines wait, since the trace does
+// not show which of them it is, and at a cycle. In a trace made of goroutine profiles, which has no
+// GOMAXPROCS, waits are not counted.
 func Chain(w record.Wait, t *record.Trace) (out []Hop) {
 	least := 0.5 // of the trace
 	if t.Procs == 0 {
 		least = 0.25
 	}
-	for len(w.WokenBy) > 0 && !InRequest(w.WokenBy) {
+	for first := w; len(w.WokenBy) > 0 && !InRequest(w.WokenBy) || len(out) > 0 && What(w) == WaitNetwork; {
 		next, depth := Hop{}, 0
 		for _, other := range t.Waits {
-			by, d, ok := meet(w.WokenBy, other.Stack)
+			by, d, ok := meet(w.WokenBy, other.Stack, t)
 			switch {
 			case !ok, other.Goroutines != 1, other.Count == 0 && t.Procs > 0, other.Seconds < least*t.Seconds, What(other) == WaitIdle, InRequest(other.Stack):
 			case d > depth, d == depth && other.Seconds > next.Wait.Seconds: // the more they have in common, the surer it is the same goroutine
 				next, depth = Hop{by, other}, d
 			}
 		}
-		if depth == 0 && len(out) == 0 {
-			next, depth = atTheSameRate(w, t)
+		if last := len(out) - 1; depth == 0 && (last < 0 || What(out[last].Wait) == WaitNetwork) {
+			next, depth = atTheSameRate(first, t)
 		}
 		known := slices.ContainsFunc(out, func(h Hop) bool { return h.By.Function == next.By.Function })
 		if depth == 0 || known {
@@ -47,14 +48,14 @@ func Chain(w record.Wait, t *record.Trace) (out []Hop) {
 
 // atTheSameRate finds the goroutine for which requests wait where what ends their wait only passes
 // an answer on, as a client's reader does, from a goroutine of the same process: the only one that
-// waits nearly all the time, once for each of their waits, for something other than work. depth is
-// 0 if there is none, or several.
+// sleeps or calls the system nearly all the time, once for each of their waits. depth is 0 if there
+// is none, or several.
 func atTheSameRate(w record.Wait, t *record.Trace) (found Hop, depth int) {
 	const nearlyAll, alike = 0.8, 0.25 // of the trace; of the number of waits
 	for _, other := range t.Waits {
 		by, own := UserFrame(other.Stack)
 		switch kind := What(other); {
-		case reasonOf(other) != "sleep" && kind != WaitDisk && kind != WaitSyscall && kind != WaitNetwork:
+		case reasonOf(other) != "sleep" && kind != WaitDisk && kind != WaitSyscall:
 		case !own, InRequest(other.Stack), other.Goroutines != 1, other.Seconds < nearlyAll*t.Seconds:
 		case w.Count < 10, math.Abs(float64(other.Count)/float64(w.Count)-1) > alike:
 		case depth > 0:
@@ -67,16 +68,25 @@ func atTheSameRate(w record.Wait, t *record.Trace) (found Hop, depth int) {
 }
 
 // meet compares two stacks from their roots. It returns the deepest function of the service's own
-// that they have in common, and its depth; false: there is none.
-func meet(a, b []record.Frame) (at record.Frame, depth int, ok bool) {
+// that they have in common, and its depth; false: there is none. If there are but functions of
+// dependencies, the goroutines must be the only ones that were started with the first of them: a
+// program may be all dependencies, but many goroutines may run within one function of a library.
+func meet(a, b []record.Frame, t *record.Trace) (at record.Frame, depth int, ok bool) {
+	own := false
 	for i := 1; i <= min(len(a), len(b)); i++ {
 		f := b[len(b)-i]
 		if a[len(a)-i].Function != f.Function {
 			break
 		}
-		if Own(f) {
-			at, depth, ok = unwrapped(f), i, true
+		if Own(f) || !own && !Standard(f.Function) {
+			at, depth, ok, own = unwrapped(f), i, true, own || Own(f)
 		}
 	}
-	return at, depth, ok
+	return at, depth, ok && (own || alone(b[len(b)-1].Function, t))
+}
+
+// alone reports whether hardly any other goroutine was started with the function.
+func alone(function string, t *record.Trace) bool {
+	const few = 2
+	return slices.ContainsFunc(t.Groups, func(g record.Group) bool { return g.Entry.Function == function && g.Goroutines <= few })
 }

@@ -32,6 +32,24 @@ func TestChain(t *testing.T) {
 	sweeps := record.Wait{Reason: "sleep", Seconds: 0.99, Count: 100, Goroutines: 1, Stack: frames("time.Sleep", "main.sweep", "main.run.func5")}
 	several := record.Wait{Reason: "select", Seconds: 0.9, Goroutines: 2, Stack: frames("runtime.selectgo", "main.apply", "main.run.func1", group)}
 	with := func(w record.Wait, change func(*record.Wait)) record.Wait { change(&w); return w }
+	// A program that is all dependencies: its goroutines are known by the function they run.
+	imported := func(functions ...string) (out []record.Frame) {
+		for _, f := range functions {
+			out = append(out, record.Frame{Function: f, File: "/root/go/pkg/mod/example.com/log@v1.0.0/log.go"})
+		}
+		return out
+	}
+	asks := with(requests, func(w *record.Wait) { w.WokenBy = imported("example.com/log.apply", "example.com/log.run") })
+	runs := record.Wait{Reason: "select", Seconds: 0.9, Count: 90, Goroutines: 1, Stack: imported("runtime.selectgo", "example.com/log.run"), WokenBy: imported("example.com/log.save")}
+	saves := record.Wait{Reason: "system call", Seconds: 0.6, Count: 90, Goroutines: 1, Stack: imported("syscall.Fdatasync", "example.com/log.sync", "example.com/log.save")}
+	groups := []record.Group{{Entry: record.Frame{Function: "example.com/log.run"}, Goroutines: 1}, {Entry: record.Frame{Function: "example.com/log.save"}, Goroutines: 1}}
+	var through []string
+	for _, hop := range Chain(asks, &record.Trace{Seconds: 1, Procs: 2, Groups: groups, Waits: []record.Wait{asks, runs, saves}}) {
+		through = append(through, hop.By.Function)
+	}
+	if !slices.Equal(through, []string{"example.com/log.run", "example.com/log.save"}) {
+		t.Errorf("through dependencies: %q", through)
+	}
 	for _, c := range []struct {
 		name  string
 		waits []record.Wait
