@@ -75,6 +75,9 @@ func stepTable(r *report.Report, columns []report.StepColumn) Table {
 		}
 	}
 	t := tableOf("steps", columns, of)
+	for i := range t.Rows {
+		t.Rows[i].Note = r.Steps[i].NoCapacityText()
+	}
 	if r.Turns == nil { // otherwise the table already fills a terminal's width
 		for i := range t.Rows {
 			t.Rows[i].Share = float64(r.Steps[i].Capacity) / most
