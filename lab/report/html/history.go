@@ -78,8 +78,19 @@ func History(w io.Writer, entries []history.Entry) error {
 	return err
 }
 
-// mostCommits is the number of commits whose names fit below a plot.
-const mostCommits = 12
+// Bounds on the names of commits below a plot: on a narrow screen every other one is hidden.
+const (
+	mostCommits = 8
+	mostName    = 7 // bytes of a hash
+)
+
+// nameBelow is the name of a commit below a plot.
+func nameBelow(c history.Commit) string {
+	if c.Hash == "" {
+		return c.Short()
+	}
+	return c.Hash[:min(mostName, len(c.Hash))]
+}
 
 // plotHistory draws a figure over the commits: a dot for each, with its interval.
 func plotHistory(name string, l history.Line) plot {
@@ -98,10 +109,14 @@ func plotHistory(name string, l history.Line) plot {
 	pl.lines = append(pl.lines, line)
 	pl.x, pl.y = axis{lo: -0.5, hi: float64(len(l.Points)) - 0.5}, newAxis(false, ys...)
 	every := int(math.Ceil(float64(len(l.Points)) / mostCommits))
+	first := 0 // so that a regression has a name
+	if at := l.Regression(); at != nil {
+		first = slices.IndexFunc(l.Points, func(p history.Point) bool { return p.Entry == at.Entry }) % every
+	}
 	pl.xTicks = []tick{}
 	for i, p := range l.Points {
-		if i%every == 0 {
-			pl.xTicks = append(pl.xTicks, tick{float64(i), p.Entry.Revision.Short()})
+		if i%every == first {
+			pl.xTicks = append(pl.xTicks, tick{float64(i), nameBelow(p.Entry.Revision)})
 		}
 		d := dot{x: float64(i), y: p.Figure.Value, class: "measured",
 			title: fmt.Sprintf("%s %s: %s%s", p.Entry.Revision.Short(), p.Entry.Revision.Subject, format.Format(format.Value(p.Figure.Value)), format.Space(format.Between(format.IntervalOf(p.Figure.Interval))))}

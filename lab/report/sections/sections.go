@@ -130,10 +130,7 @@ const (
 )
 
 // Heading is a title within a section of a page.
-type Heading struct {
-	Level int // 3 or 4
-	Text  string
-}
+type Heading struct{ Text string }
 
 // Text is a paragraph; on a terminal, a line.
 type Text struct {

@@ -16,7 +16,7 @@ func pairs(r *report.Report) Section {
 		s.Title = "Block by block"
 	}
 	for _, of := range r.Ratios {
-		s.Blocks = append(s.Blocks, Heading{3, format.Metrics[of.Metric]}, Chart{of})
+		s.Blocks = append(s.Blocks, Heading{format.Metrics[of.Metric]}, Chart{of})
 	}
 	if len(r.Ratios) > 0 && len(r.Pairs) > 0 {
 		t := tableOf("pairs", []format.Column[report.Pair]{
