@@ -121,7 +121,7 @@
       return panel(area, p, news.rounds, {rounds: true, bands: () => [], bound: news.slo_ms, hidden, at: () => {}, move: () => {},
         x: {range: (u, lo, hi) => [(lo ?? 1) - .5, Math.max(hi ?? 1, (lo ?? 1) + 4) + .5]}});
     });
-    latest();
+    requestAnimationFrame(latest);
   };
 
   // What is left of the budget.
