@@ -2,7 +2,6 @@ package diagnose
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -92,10 +91,11 @@ func (v statement) at() string {
 
 // used is the CPU that the service used.
 func (v statement) used() string {
-	if _, seen := v.Signals[rules.Utilisation]; !seen {
+	use, seen := v.Signals[rules.Utilisation]
+	if !seen {
 		return "(its CPU use was not measured)"
 	}
-	return fmt.Sprintf("it used %s of the %s cores available to it", digits(v.Signals[rules.Cores]), digits(v.Cores))
+	return fmt.Sprintf("it used %s of the %s cores available to it (%s)", digits(v.Signals[rules.Cores]), digits(v.Cores), UseText(use))
 }
 
 // in formats the share [1] and the name [2] of the first place; empty if none is known.
@@ -150,7 +150,7 @@ func (v statement) unseenCause(at, used string) string {
 
 func generatorHint(sig rules.Signals) string {
 	if sig[rules.GeneratorBusy] > 0 && sig[rules.Utilisation] > 0 {
-		return fmt.Sprintf(" The service was at %s of the CPU available to it.", percent(sig[rules.Utilisation]))
+		return fmt.Sprintf(" The service's CPU was %s.", UseText(sig[rules.Utilisation]))
 	}
 	return ""
 }
@@ -158,15 +158,15 @@ func generatorHint(sig rules.Signals) string {
 func (v statement) notLoaded(at string) string {
 	sig := v.Signals
 	if sig[rules.Capped] == 1 && sig[rules.Clients] < 2 && sig[rules.Occupied] >= rules.Defaults.Value(rules.ThresholdOccupied) {
-		return fmt.Sprintf("It is not loaded: %s the load reached its configured limit, and the service used %s of the CPU available to it. More clients were not tried because of that limit.",
-			at, percent(sig[rules.Utilisation]))
+		return fmt.Sprintf("It is not loaded: %s the load reached its configured limit, and the service's CPU was %s. More clients were not tried because of that limit.",
+			at, UseText(sig[rules.Utilisation]))
 	}
 	if sig[rules.Capped] == 1 && sig[rules.Growth] > 0 {
-		return fmt.Sprintf("It is not loaded: %s the load reached its configured limit, and the throughput still rose by %s per doubling of the clients; the service used %s of the CPU available to it.",
-			at, percent(sig[rules.Growth]), percent(sig[rules.Utilisation]))
+		return fmt.Sprintf("It is not loaded: %s the load reached its configured limit, and the throughput still rose by %s per doubling of the clients; the service's CPU was %s.",
+			at, percent(sig[rules.Growth]), UseText(sig[rules.Utilisation]))
 	}
-	return fmt.Sprintf("It is not loaded: %s its clients waited for responses only %s of their time, and it used %s of the CPU available to it.",
-		at, percent(sig[rules.Occupied]), percent(sig[rules.Utilisation]))
+	return fmt.Sprintf("It is not loaded: %s its clients waited for responses only %s of their time, and its CPU was %s.",
+		at, percent(sig[rules.Occupied]), UseText(sig[rules.Utilisation]))
 }
 
 func (v statement) lockText(at, used string) string {
@@ -272,7 +272,7 @@ func lowerFirst(text string) string {
 func bottleneckText(bound rules.Bottleneck, kind string, sig rules.Signals) string {
 	used := ""
 	if u, seen := sig[rules.Utilisation]; seen {
-		used = fmt.Sprintf(" (%s of the available CPU used)", percent(math.Min(u, 1)))
+		used = fmt.Sprintf(" (CPU %s)", UseText(u))
 	}
 	return causeText(bound, kind) + used
 }

@@ -56,9 +56,12 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 
 var pages = template.Must(template.New("pages").Funcs(html.Funcs()).Funcs(template.FuncMap{
 	"table": html.Table,
-	// A folder's name may contain any character that the file system permits.
-	"link": func(name string) string { return "/run/" + url.PathEscape(name) + "/" },
+	"link":  link,
 }).Parse(pagesHTML))
+
+// link is the address of an experiment's page. A folder's name may contain any character that the
+// file system permits.
+func link(name string) string { return "/run/" + url.PathEscape(name) + "/" }
 
 // show writes a page.
 func show(w http.ResponseWriter, status int, name string, data any) {

@@ -54,6 +54,7 @@ type head struct {
 	// Slices reports whether variants took turns.
 	Slices bool
 	Stamp  folder.Stamp
+	Steps  []head // of a search, whose Exp is that of its first; empty: it is an experiment
 }
 
 // index is the folder that holds the experiments. It opens nothing outside that folder: names are
@@ -70,22 +71,40 @@ func newIndex(dir string) *index {
 
 // open opens an experiment's folder; every file opened through it is inside.
 func (s *index) open(name string) (*folder.Followed, error) {
-	if !fs.ValidPath(name) || name != path.Base(name) || name != filepath.Base(name) || strings.HasPrefix(name, ".") {
-		return nil, fmt.Errorf("%w: %q is not a folder's name", errNone, name)
-	}
-	all, err := os.OpenRoot(s.dir)
+	root, err := s.root(name)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNone, err)
-	}
-	defer all.Close()
-	if at, err := all.Lstat(name); err != nil || !at.IsDir() {
-		return nil, fmt.Errorf("%w: %s has no folder %q", errNone, s.dir, name)
-	}
-	root, err := all.OpenRoot(name)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNone, err)
+		return nil, err
 	}
 	return folder.Follow(root), nil
+}
+
+// root opens a folder: that of an experiment, that of a search, or SEARCH/EXPERIMENT.
+func (s *index) root(name string) (*os.Root, error) {
+	parts := strings.SplitN(name, "/", 2)
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNone, err)
+	}
+	for _, part := range parts {
+		inner, err := within(root, part)
+		root.Close()
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s has no folder %q: %w", errNone, s.dir, name, err)
+		}
+		root = inner
+	}
+	return root, nil
+}
+
+// within opens a folder in a folder. It follows no link.
+func within(root *os.Root, name string) (*os.Root, error) {
+	if !fs.ValidPath(name) || name != path.Base(name) || name != filepath.Base(name) || strings.HasPrefix(name, ".") {
+		return nil, fmt.Errorf("%q is not a folder's name", name)
+	}
+	if at, err := root.Lstat(name); err != nil || !at.IsDir() {
+		return nil, fs.ErrNotExist
+	}
+	return root.OpenRoot(name)
 }
 
 // head reads the description once per state of the folder.
@@ -116,7 +135,7 @@ func (s *index) head(name string) (head, error) {
 	return h, nil
 }
 
-// newest lists the experiments whose folder's name contains a text, the last changed first, and
+// newest lists the experiments and searches whose folder's name contains a text, the last changed first, and
 // counts those left out. Unreadable ones are omitted.
 func (s *index) newest(text string, most int) (out []head, left int, err error) {
 	f, err := os.Open(s.dir)
@@ -134,6 +153,7 @@ func (s *index) newest(text string, most int) (out []head, left int, err error) 
 	type candidate struct {
 		name    string
 		changed time.Time
+		search  bool
 	}
 	var found []candidate
 	for _, e := range entries {
@@ -141,7 +161,9 @@ func (s *index) newest(text string, most int) (out []head, left int, err error) 
 			continue
 		}
 		if changed, ok := folder.Exists(filepath.Join(s.dir, e.Name())); ok {
-			found = append(found, candidate{e.Name(), changed})
+			found = append(found, candidate{e.Name(), changed, false})
+		} else if changed, ok := s.isSearch(e.Name()); ok {
+			found = append(found, candidate{e.Name(), changed, true})
 		}
 	}
 	slices.SortFunc(found, func(a, b candidate) int {
@@ -151,7 +173,11 @@ func (s *index) newest(text string, most int) (out []head, left int, err error) 
 		if len(out) == most {
 			return out, len(found) - i, nil
 		}
-		if h, err := s.head(c.name); err == nil {
+		if c.search {
+			if steps, err := s.steps(c.name); err == nil {
+				out = append(out, head{Name: c.name, Exp: steps[0].Exp, Steps: steps})
+			}
+		} else if h, err := s.head(c.name); err == nil {
 			out = append(out, h)
 		}
 	}

@@ -33,6 +33,7 @@ type listEntry struct {
 	Ending  string  // interrupted, failed or invalid; empty: complete or unknown
 	Early   string  // reason for Ending
 	Answer  *answer // nil: the page requests it later
+	Steps   int     // experiments of a search; 0: it is one experiment
 }
 
 // list shows the newest experiments.
@@ -55,6 +56,13 @@ func (s *Server) entry(h head) listEntry {
 	e := listEntry{
 		Name: h.Name, Title: cmp.Or(format.Subject(h.Exp), h.Name), Kind: h.Exp.Kind, Started: h.Exp.Started,
 		Runs: len(h.Exp.Order), Slices: h.Slices,
+	}
+	if len(h.Steps) > 0 {
+		e.Kind, e.Steps, e.State = searchKind(h.Steps), len(h.Steps), s.index.searchState(h.Name, h.Steps)
+		if found := s.index.found(h.Name); found != "" {
+			e.Answer = &answer{Answer: found}
+		}
+		return e
 	}
 	e.Ending, e.Early = early(h.Exp)
 	e.State, _ = s.index.state(h.Name) // one removed meanwhile counts as broken off

@@ -9,6 +9,7 @@ import (
 	"dyno/lab/record/folder"
 	"dyno/lab/report"
 	"dyno/lab/report/html"
+	"dyno/lab/report/view"
 )
 
 // Bounds on the cached reports. A page has a few MB, an answer a few hundred bytes.
@@ -38,6 +39,9 @@ type answer struct {
 	Invalid bool   `json:"invalid"`
 	Runs    int    `json:"runs"`
 	Valid   int    `json:"valid"`
+
+	metric string          // of the ratios
+	ratios []view.RatioRow // of the variants
 }
 
 func newReports(s *index) *reports {
@@ -112,5 +116,5 @@ func (r *reports) answer(ctx context.Context, name string) (answer, error) {
 
 func answerOf(b *built) answer {
 	all, valid := b.report.Count()
-	return answer{Answer: b.report.Answer, Invalid: b.report.Invalid != "", Runs: all, Valid: valid}
+	return answer{Answer: b.report.Answer, Invalid: b.report.Invalid != "", Runs: all, Valid: valid, metric: b.report.RatioMetric, ratios: ratiosOf(b.report)}
 }

@@ -3,6 +3,7 @@ package live
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"html/template"
 	"net/http"
 
@@ -32,6 +33,12 @@ func filled(id string, t sections.Table) sections.Table {
 func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	h, err := s.index.head(name)
+	if errors.Is(err, errNone) {
+		if _, ok := s.index.isSearch(name); ok {
+			s.search(w, r, name)
+			return
+		}
+	}
 	if err != nil {
 		fail(w, err)
 		return

@@ -15,6 +15,8 @@ type turnNews struct {
 	Words string       `json:"words"`
 	Left  format.Value `json:"left_s"` // of the budget; null: no budget
 	Rows  string       `json:"rows"`   // a row for each variant, as HTML
+	Bound format.Value `json:"slo_ms"`
+	view.TurnPanels
 }
 
 // turns returns an event when slices were added since the last call.
@@ -24,7 +26,8 @@ func (f *follower) turns(from *folder.Followed, e *record.Experiment) []event {
 	}
 	exp := *e
 	exp.Slices = f.slices.All
-	news := turnNews{Words: view.TurnsText(&exp), Left: format.Unknown, Rows: rowsHTML(sections.Turns(view.SoFar(&exp)))}
+	news := turnNews{Words: view.TurnsText(&exp), Left: format.Unknown, Rows: rowsHTML(sections.Turns(view.SoFar(&exp))),
+		Bound: format.P99Bound(e.SLO), TurnPanels: view.NewTurnPanels(&exp)}
 	if u := e.InProgress; u != nil && !u.Ends.IsZero() {
 		news.Left = format.Value(max(0, time.Until(u.Ends).Seconds()))
 	}

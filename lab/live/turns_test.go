@@ -1,6 +1,7 @@
 package live
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,8 +56,16 @@ func TestTurnsAreFollowed(t *testing.T) {
 	}
 	appendTo(t, filepath.Join(m.Dir, folder.SlicesFile), `sure","variant":"new","block":2}`+"\n")
 	m.Slice(record.SliceSLO, "old", 2)
-	if got := turns(); got == nil || !strings.HasPrefix(got.Words, "4 slices in") || !strings.Contains(got.Rows, "1 of 1") {
-		t.Errorf("%+v", got)
+	got := turns()
+	if got == nil || !strings.HasPrefix(got.Words, "4 slices in") || !strings.Contains(got.Rows, "1 of 1") {
+		t.Fatalf("%+v", got)
+	}
+	var titles []string
+	for _, p := range got.Panels {
+		titles = append(titles, p.Title)
+	}
+	if work := got.Panels[0].Lines; strings.Join(titles, " ") != "Work rate CPU Offered p99" || len(got.Rounds) != 3 || len(work) != 2 || work[1].Label != "new" || work[1].Y[0] != 1000 || !math.IsNaN(work[0].Y[1]) {
+		t.Errorf("charts %v over %v: %+v", titles, got.Rounds, work)
 	}
 }
 

@@ -7,40 +7,19 @@ import (
 	"strings"
 
 	"dyno/lab/compare"
-	"dyno/lab/record"
 	"dyno/lab/report/format"
 )
 
-// Status is the outcome in a word, and the certainty of the result or the reason why there is
-// none.
-func (r *Report) Status() (word, text string) {
-	switch o := r.Outcome; o.Status {
-	case record.OutcomeComplete:
-		return o.Status, r.EvidenceText()
-	case record.OutcomeInvalid:
-		return o.Status, o.Reason
-	default:
-		return o.Status, cmp.Or(o.Reason, "it ended early") + "; until then " + r.EvidenceText()
-	}
-}
-
-// FailuresText says how many requests of a single load failed, if that is more than the SLO permits,
-// or what a diagnosed service refused; empty: neither.
-func (r *Report) FailuresText() string {
-	if r.IsDiagnosis() && len(r.Diagnoses) > 0 {
-		return r.Diagnoses[0].Sheds
-	}
-	if r.Load == nil {
-		return ""
-	}
-	if share := r.Load.Run.Totals.ErrorShare(); share > r.SLO.Errors {
-		return format.Percent(format.Value(share)) + " of the requests failed"
-	}
-	return ""
-}
-
-// EvidenceText describes how much was measured, and how much of it is decided.
+// EvidenceText describes what is missing of the result, how much was measured, and how much of it is
+// decided.
 func (r *Report) EvidenceText() string {
+	if lacks := r.LacksText(); lacks != "" {
+		return lacks + "; " + r.measuredText()
+	}
+	return r.measuredText()
+}
+
+func (r *Report) measuredText() string {
 	t := r.Turns
 	if t == nil || r.IsDiagnosis() {
 		return format.Runs(r.Count())
@@ -50,16 +29,8 @@ func (r *Report) EvidenceText() string {
 	case r.isCapacity() && len(r.Steps) > 0:
 		parts = append(parts, format.Plural(r.Steps[0].Trials, "slice")+" judged by the SLO")
 	case r.isLadder() && len(rest) > 0:
-		with := 0
-		for _, s := range rest {
-			if s.RatioInterval != nil {
-				with++
-			}
-		}
-		if with == len(rest) {
+		if !slices.ContainsFunc(rest, func(s Step) bool { return s.RatioInterval == nil }) {
 			parts = append(parts, "every step against "+r.Steps[0].Name+" has an interval")
-		} else {
-			parts = append(parts, fmt.Sprintf("%d of %s against %s have an interval", with, format.Plural(len(rest), "step"), r.Steps[0].Name))
 		}
 	}
 	if decided := t.DecidedText(); decided != "" {

@@ -120,7 +120,9 @@ type Step struct {
 	Ablation      *compare.Comparison // the last step without this one; nil: not measured
 	Verdict       string              // in words, against the previous step
 	WouldDecide   string              // time that would decide a verdict compare.NotDecided
-	Invalid       string              // why there is no capacity
+	NoCapacity    string              // why there is no capacity, or only AtLeast, although there are other results
+	AtLeast       format.Value        // lower bound of the capacity, per second
+	Invalid       string              // why there is no result
 	Warnings      []string
 }
 

@@ -20,7 +20,7 @@ func (r *Report) steps(e *record.Experiment, a Results) {
 	}
 	for _, name := range format.Variants(e) {
 		v, _ := e.Variant(name)
-		s := Step{Name: name, Change: v.Change, Why: v.Why, Capacity: format.Unknown, Ratio: format.Unknown, StepRatio: format.Unknown, Concurrency: format.Unknown, Tail: format.Unknown, Work: format.Unknown, Rate50: format.Unknown, CPURatio: format.Unknown}
+		s := Step{Name: name, Change: v.Change, Why: v.Why, Capacity: format.Unknown, Ratio: format.Unknown, StepRatio: format.Unknown, Concurrency: format.Unknown, Tail: format.Unknown, Work: format.Unknown, AtLeast: format.Unknown, Rate50: format.Unknown, CPURatio: format.Unknown}
 		s.capacity(a.Capacities[name])
 		s.measure(e, a.AtCapacity(e, name))
 		if r.Scaling != nil {

@@ -39,9 +39,9 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 		switch {
 		case work.Name == "": // nothing is compared, so the answer says it
 		case c.AtLeast && s.Work.Known():
-			s.Warnings = append(s.Warnings, "the capacity is at least "+format.Rate(format.Value(c.CapacityPerS))+": "+s.Invalid)
+			s.NoCapacity, s.AtLeast = s.Invalid, format.Measured(c.CapacityPerS)
 		case s.Work.Known() && e.SLO.Bounded():
-			s.Warnings = append(s.Warnings, "no capacity: "+s.Invalid)
+			s.NoCapacity = s.Invalid
 		}
 		s.Invalid = ""
 	}

@@ -156,7 +156,7 @@ func TestTurnWords(t *testing.T) {
 	m = reporttest.Turns(record.KindCapacity)
 	m.Kind = record.KindDiagnose
 	m.AddRun(record.RoleSaturate, "plain", 0, 1500)
-	if _, got := m.Report().Status(); got != format.Runs(1, 1) {
+	if got := m.Report().EvidenceText(); !strings.HasSuffix(got, "; "+format.Runs(1, 1)) {
 		t.Error(got)
 	}
 }

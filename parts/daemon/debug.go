@@ -52,17 +52,33 @@ func (p *phase) readyz(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, now+"\n")
 }
 
+// Board shows a page of figures at a path of the debug address, which ends in a slash.
+func (e *Env) Board(path string, b debugpage.Board) {
+	e.Debug.Handle("GET "+path+"{$}", b.Handler())
+	e.Recent(path+"recent", b.Figures)
+}
+
+// Recent answers at a path of the debug address what figures of the service's metrics have been in
+// the last five minutes. The process reads them until it ends.
+func (e *Env) Recent(path string, figures []debugpage.Figure) {
+	r := debugpage.NewRecent(figures, e.Metrics)
+	e.Debug.Handle("GET "+path, r)
+	if e.keep != nil {
+		e.keep(r)
+	}
+}
+
 // debugHandler returns the handler of the debug address. Health and metrics are open to every peer
 // that can reach it; the rest (profiles, variables, the agent, the service's own pages in mux) is
 // for loopback peers and holders of the token.
-func debugHandler(mux *http.ServeMux, a *agent.Agent, token string, metrics *prometheus.Registry, p *phase) http.Handler {
+func debugHandler(mux *http.ServeMux, a *agent.Agent, token string, metrics prometheus.Gatherer, p *phase) http.Handler {
 	mux.Handle("/debug/dyno/", a)
 	profiles.Mount(mux, a)
 
 	open := http.NewServeMux()
 	open.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
 	open.HandleFunc("GET /readyz", p.readyz)
-	open.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{Registry: metrics}))
+	open.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 	guard := agent.NewGuard(token)
 	open.Handle("/debug/vars", guard.Wrap(http.HandlerFunc(debugpage.Variables)))
 	open.Handle("/debug/pprof/cmdline", guard.Wrap(http.HandlerFunc(debugpage.Cmdline)))
@@ -70,8 +86,9 @@ func debugHandler(mux *http.ServeMux, a *agent.Agent, token string, metrics *pro
 	return open
 }
 
-// newMetrics returns a registry with the metrics of the Go runtime and of the process.
-func newMetrics() *prometheus.Registry {
+// runtimeMetrics returns a registry with the metrics of the Go runtime and of the process. They are
+// apart from the service's own, since a reading of them costs more.
+func runtimeMetrics() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(
 		collectors.NewGoCollector(),

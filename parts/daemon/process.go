@@ -15,7 +15,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"dyno/agent"
+	"dyno/parts/debugpage"
 	"dyno/parts/doors"
 	"dyno/parts/lameduck"
 	"dyno/parts/tracing"
@@ -46,6 +49,7 @@ type process struct {
 	agent    *agent.Agent
 	pages    *http.Server // on the debug address
 	servers  sync.WaitGroup
+	forget   context.CancelFunc // ends what reads the figures of debug pages
 	draining chan struct{}
 	failed   chan error // the first reason to stop that is not a signal
 }
@@ -80,13 +84,16 @@ func (p *process) open() (*Env, error) {
 		return nil, err
 	}
 	p.agent = agent.New(agent.Config{Service: p.service.Name, Assembly: choice, Token: p.options.debugToken})
+	reading, forget := context.WithCancel(context.Background())
+	p.forget = forget
 	env := &Env{Debug: http.NewServeMux(), Agent: p.agent, Data: p.options.data,
-		Choice: p.options.choice, ReadTimeout: p.options.readTimeout, Log: p.log, Metrics: newMetrics(),
-		Guard: p.options.guard, Sockets: p.options.sockets, Tracer: p.tracer, Draining: p.draining, Fail: p.fail}
+		Choice: p.options.choice, ReadTimeout: p.options.readTimeout, Log: p.log, Metrics: prometheus.NewRegistry(),
+		Guard: p.options.guard, Sockets: p.options.sockets, Tracer: p.tracer, Draining: p.draining, Fail: p.fail,
+		keep: func(r *debugpage.Recent) { p.servers.Go(func() { r.Run(reading) }) }}
 	if err := p.countSpans(env); err != nil {
 		return nil, err
 	}
-	pages := debugHandler(env.Debug, p.agent, p.options.debugToken, env.Metrics, &p.phase)
+	pages := debugHandler(env.Debug, p.agent, p.options.debugToken, prometheus.Gatherers{runtimeMetrics(), env.Metrics}, &p.phase)
 	p.pages = p.http(p.options.guard.Private().Wrap(pages, nil), 0) // a profile outlasts it
 	p.start("debug", p.pages, p.debug)
 	return env, nil
@@ -94,6 +101,9 @@ func (p *process) open() (*Env, error) {
 
 // close releases what open acquired, and waits for the servers.
 func (p *process) close() {
+	if p.forget != nil {
+		p.forget()
+	}
 	if p.pages != nil {
 		p.agent.Close() // ends the streams, which the server would wait for
 		ctx, cancel := context.WithTimeout(context.Background(), lastWords)

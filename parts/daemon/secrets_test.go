@@ -24,7 +24,7 @@ func TestDebugPagesHideSecrets(t *testing.T) {
 	os.Args = []string{"toyd", "serve", "--set", "jetstream_url=" + planted, "--debug-token", "s3cret", "--dsn", "host=h password='s3 cret' user=toy"}
 	a := agent.New(agent.Config{})
 	defer a.Close()
-	pages := debugHandler(http.NewServeMux(), a, "", newMetrics(), new(phase))
+	pages := debugHandler(http.NewServeMux(), a, "", runtimeMetrics(), new(phase))
 	for path, want := range map[string]string{
 		"/debug/vars":          `"jetstream_url=nats://ops:***@127.0.0.1:4222"`,
 		"/debug/pprof/cmdline": "\x00--debug-token\x00***\x00",

@@ -253,7 +253,7 @@ func TestDebugAddressBeyondLoopback(t *testing.T) {
 	mux.HandleFunc("POST /debug/toyd/release", func(http.ResponseWriter, *http.Request) {})
 	var p phase
 	p.Store(ready)
-	h := debugHandler(mux, agent.New(agent.Config{Token: "s3cret"}), "s3cret", newMetrics(), &p)
+	h := debugHandler(mux, agent.New(agent.Config{Token: "s3cret"}), "s3cret", runtimeMetrics(), &p)
 	for _, c := range []struct {
 		method, path string
 		without      int // status without the token

@@ -2,14 +2,15 @@
 // five minutes, tables, and whether the server answers.
 //
 //	board := debugpage.Board{Name: "ordersd", Figures: figures}
-//	env.Debug.Handle("GET /debug/orders/{$}", board.Handler())
+//	env.Board("/debug/orders/", board)
 //
 // A Board is a list of figures over the service's own metrics, which the page asks /metrics for,
-// once a second. A service that shows more, and acts, has a page of its own in the same style, with
+// once a second. What was before the page was opened, it asks Recent for, which keeps the figures for
+// five minutes. A service that shows more, and acts, has a page of its own in the same style, with
 // the same charts (Handler).
 //
-// It is not for public pages, nor for what must be kept: a page that is closed forgets, and
-// Prometheus keeps. It starts no goroutines.
+// It is not for public pages, nor for what must be kept: Prometheus keeps. It starts no goroutines:
+// package daemon owns the one in which a Recent runs.
 package debugpage
 
 import (

@@ -14,7 +14,7 @@ import (
 
 // Board checks a page of figures (parts/debugpage) at a path of a service's debug address: that
 // each metric that it shows is one that the service has, but for those that are missing in this
-// process.
+// process, and that the service keeps each of its charts.
 func Board(t *testing.T, debug, path string, missing ...string) {
 	t.Helper()
 	get := func(path string) []byte {
@@ -34,6 +34,15 @@ func Board(t *testing.T, debug, path string, missing ...string) {
 		has := regexp.MustCompile(`(?m)^` + name + `(_bucket)?[{ ]`).Match(metrics)
 		if lacking := slices.ContainsFunc(missing, func(prefix string) bool { return strings.HasPrefix(name, prefix) }); has == lacking {
 			t.Errorf("metric %s: shown by %s, exposed: %v", name, path, has)
+		}
+	}
+	var kept struct{ Figures [][]*float64 }
+	if err := json.Unmarshal(get(path+"recent"), &kept); err != nil || len(kept.Figures) != len(board.Figures) {
+		t.Errorf("%srecent: %d figures of %d (%v)", path, len(kept.Figures), len(board.Figures), err)
+	}
+	for i, points := range kept.Figures {
+		if len(points) == 0 {
+			t.Errorf("%srecent has no points of %s", path, board.Figures[i].Title)
 		}
 	}
 }

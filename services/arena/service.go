@@ -113,7 +113,7 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		return daemon.Running{}, err
 	}
 	env.Debug.HandleFunc("GET /debug/arena/rooms/{id}", s.debugRoom)
-	env.Debug.Handle("GET /debug/arena/{$}", board.Handler())
+	env.Board("/debug/arena/", board)
 	env.Debug.HandleFunc("GET /debug/arena/presence", s.debugPresence)
 	if err := f.nodes.join(ctx, s, env); err != nil {
 		return daemon.Running{}, err

@@ -51,7 +51,7 @@ func newMetrics(env *daemon.Env, b api.Backend, methods map[string]jsonrpc.Metho
 	for method := range methods {
 		m.good[method] = m.of(method, 0)
 	}
-	env.Debug.Handle("GET /debug/chain/{$}", board.Handler())
+	env.Board("/debug/chain/", board)
 	env.Sample(prefix, daemon.Metric{Name: "block_height", Read: height})
 	for _, c := range []prometheus.Collector{m.took, m.calls,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + "block_height", Help: "number of the last block", ConstLabels: chain}, height),

@@ -33,7 +33,7 @@ func (p *pipeline) measure() error {
 	if err := p.env.Expose(prefix+"server_", p.exposeServers, serverMetrics...); err != nil {
 		return err
 	}
-	p.env.Debug.Handle("GET /debug/ledger/{$}", board.Board.Handler())
+	p.env.Board("/debug/ledger/", board.Board)
 	return p.env.Expose(prefix, nil,
 		daemon.Metric{Name: "ledger_sync_rate", Help: "ledgers/s that were proved in the last 10 s", Read: p.bound.rate},
 		daemon.Metric{Name: "sync_bound_server", Help: "share of the time that is waited for servers", Read: func() float64 { return p.bound.recent(p).server }},

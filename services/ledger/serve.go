@@ -84,7 +84,7 @@ func (s *server) open(ctx, running context.Context, env *daemon.Env) (err error)
 		}
 	})
 	if !s.follow {
-		s.env.Debug.Handle("GET /debug/ledger/{$}", board.Board.Handler())
+		s.env.Board("/debug/ledger/", board.Board)
 		s.warn()
 		return nil
 	}

@@ -182,6 +182,7 @@ func (d *Dispatcher) expose(env *daemon.Env) error {
 	env.Debug.Handle("POST "+prefixDebug+"/workers", d.api.Workers())
 	env.Debug.Handle("GET "+prefixDebug+"/backup", d.backup())
 	env.Debug.Handle("GET "+prefixDebug+"/{$}", page.Handler())
+	env.Recent(prefixDebug+"/recent", page.Figures)
 	return nil
 }
 

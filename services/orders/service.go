@@ -255,7 +255,7 @@ func (r *running) start(ctx context.Context, c gateway.Config) (err error) {
 	if r.release, err = release.New(release.Usual(r.env.Log)); err != nil {
 		return err
 	}
-	r.env.Debug.Handle("GET /debug/orders/{$}", board.Handler())
+	r.env.Board("/debug/orders/", board)
 	r.env.Debug.Handle(prefixRelease, r.release.Handler())
 	r.env.Debug.Handle(prefixRelease+"/", r.release.Handler())
 	if err := gateway.ExposeAll(r.env, releaseMetrics(r.release)); err != nil {

@@ -128,16 +128,29 @@ func Open(t *testing.T, url string, width, height int64, scheme string) (context
 		t.Fatal(err)
 	}
 	err := chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
 		_, err1 := cdp.Call(ctx, t, network.Enable, network.EnableParams{})
 		_, err2 := cdp.Call(ctx, t, cdplog.Enable, cdp.Empty{})
-		_, err3 := cdp.Call(ctx, t, emulation.SetEmulatedMedia, media)
-		return errors.Join(err1, err2, err3)
-	}), chromedp.EmulateViewport(width, height), chromedp.Navigate(url))
+		return errors.Join(err1, err2)
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
+	Emulate(t, ctx, width, height, scheme)
+	Visit(t, ctx, url)
 	return ctx, w
+}
+
+// Emulate makes the screen one of that size, and the colour scheme light or dark.
+func Emulate(t *testing.T, ctx context.Context, width, height int64, scheme string) {
+	t.Helper()
+	err := chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, media)
+		return err
+	}), chromedp.EmulateViewport(width, height))
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Ask evaluates an expression on the page; of a promise, what it promises.

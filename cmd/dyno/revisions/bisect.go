@@ -2,8 +2,11 @@ package revisions
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,6 +20,9 @@ import (
 
 // Schema names the JSON form of Found.
 const Schema = "dyno.bisect/1"
+
+// File is the name of the file with a Found in the folder of the records.
+const File = "bisect.json"
 
 // states are the names of the states of a commit.
 var states = map[revision.State]string{revision.Good: "good", revision.Bad: "bad", revision.Skipped: "skipped", revision.Undecided: "not decided"}
@@ -212,6 +218,19 @@ func (x *search) conclude(found *Found) {
 	if last.Merge {
 		found.Answer += "; it is a merge, so the cause may be any commit of its branch"
 	}
+}
+
+// keep writes the result beside the records of its measurements, for dyno live; of a search that
+// measured nothing there is no folder.
+func (f *Found) keep(dir string) error {
+	if _, err := os.Stat(dir); err != nil {
+		return nil
+	}
+	b, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding the result: %w", err)
+	}
+	return os.WriteFile(filepath.Join(dir, File), append(b, '\n'), 0o644)
 }
 
 func (c Commit) short() string {

@@ -75,6 +75,9 @@ Commits that build the same program are measured once. --budget and --quick coun
 			if err != nil {
 				return err
 			}
+			if err := found.keep(folder); err != nil {
+				return err
+			}
 			if *lab.JSON {
 				err = json.NewEncoder(cmd.OutOrStdout()).Encode(found)
 			} else {

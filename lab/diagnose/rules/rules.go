@@ -85,7 +85,7 @@ var All = []Rule{
 	// While a log is synced nothing is applied, and then much at once: the CPU seems used up.
 	{Wait, "", []Condition{at(WaitTop, ThresholdPartly), at(Syncing, ThresholdWaiting)}},
 	// Whatever else limits a service, it uses up the CPU that others leave it if that is little. If
-	// requests also wait for another resource, the CPU cannot be told from it.
+	// requests also wait for another resource, nothing distinguishes the CPU from it.
 	{Environment, "", []Condition{at(Neighbours, ThresholdSqueezed), at(WaitTop, ThresholdPartly)}},
 	{Lock, Spun, []Condition{at(Utilisation, ThresholdBusyCPU), at(LockSpin, ThresholdSpinning)}},
 	{GC, "", []Condition{at(Utilisation, ThresholdBusyCPU), at(Allocating, ThresholdAllocating)}},

@@ -2,6 +2,11 @@
 (() => {
   'use strict';
   const $ = id => document.getElementById(id);
+  if (!$('panels')) { // between two experiments of a search: the next will come
+    const again = () => document.hidden ? setTimeout(again, 3000) : location.reload();
+    setTimeout(again, 3000);
+    return;
+  }
   const box = $('panels'), at = $('at'), now = $('now'), which = $('which'), empty = $('empty'), rows = $('rows');
   const {make, panelsOf, room, panel, walk} = dynoCharts;
 
@@ -82,14 +87,42 @@
     asked = true;
     requestAnimationFrame(() => { asked = false; draw(false); });
   };
-  new ResizeObserver(() => {
-    for (const u of charts) {
+  const fit = new ResizeObserver(() => {
+    for (const u of [...charts, ...rounds]) {
       const width = Math.floor(u.root.parentNode.clientWidth);
       if (width > 0 && Math.abs(u.width - width) > 1) u.setSize({width, height: u.height});
     }
-  }).observe(box);
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => draw(true));
+  });
+  fit.observe(box);
+  fit.observe($('turn-panels'));
+  let news; // of the turns
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+    draw(true);
+    turnShape = '';
+    if (news) turns(news);
+  });
   walk(box, () => t.length, () => index, move);
+
+  // The turns so far.
+  let rounds = [], turnShape = '';
+  const turns = news => {
+    const shape = JSON.stringify(news.panels.map(p => [p.title, p.lines.map(l => l.label)]));
+    const latest = () => { if (!$('turn-panels').matches(':hover')) for (const u of rounds) u.setLegend({idx: news.rounds.length - 1}, false); };
+    if (shape === turnShape) {
+      rounds.forEach((u, i) => u.setData([news.rounds, ...news.panels[i].lines.map(l => l.y)]));
+      return latest();
+    }
+    turnShape = shape;
+    for (const u of rounds) u.destroy();
+    $('turn-panels').replaceChildren();
+    rounds = news.panels.map(p => {
+      const area = make('div', {className: 'plotarea'});
+      $('turn-panels').append(room(p, area));
+      return panel(area, p, news.rounds, {rounds: true, bands: () => [], bound: news.slo_ms, hidden, at: () => {}, move: () => {},
+        x: {range: (u, lo, hi) => [(lo ?? 1) - .5, Math.max(hi ?? 1, (lo ?? 1) + 4) + .5]}});
+    });
+    requestAnimationFrame(latest);
+  };
 
   // What is left of the budget.
   let ends = null;
@@ -109,7 +142,7 @@
   const connect = () => {
     clearTimeout(retry);
     if (source || document.hidden) return;
-    source = new EventSource('events' + (last ? '?after=' + encodeURIComponent(last) : ''));
+    source = new EventSource($('main').dataset.of + 'events' + (last ? '?after=' + encodeURIComponent(last) : ''));
     source.onopen = () => { now.textContent = words || 'connected'; };
     source.onerror = () => {
       now.textContent = 'Connection lost; trying again';
@@ -133,10 +166,12 @@
       soon();
     });
     listen('points', p => { append(p); soon(); });
-    listen('turns', news => {
+    listen('turns', more => {
+      news = more;
       $('turns').hidden = false;
       $('turns-words').textContent = news.words;
       $('turn-rows').innerHTML = news.rows;
+      turns(news);
       $('series').hidden = !t.length; // slices have no series
       $('runs').hidden = !rows.childElementCount;
       ends = news.left_s == null ? null : Date.now() + news.left_s * 1000;

@@ -67,9 +67,9 @@ func JUnit(w io.Writer, r *report.Report, gate *compare.Outcome) error {
 			s.Properties = append(s.Properties, p)
 		}
 	}
-	if word, text := r.Status(); r.Outcome.Status != "" && r.Outcome.Status != record.OutcomeComplete {
+	if b := r.Badge(); r.Outcome.Status != "" && r.Outcome.Status != record.OutcomeComplete {
 		s.Errors++
-		s.Cases = append(s.Cases, testcase{Class: class, Name: "measurement", Error: &reason{Message: text, Type: word}})
+		s.Cases = append(s.Cases, testcase{Class: class, Name: "measurement", Error: &reason{Message: b.Text, Type: b.Word}})
 	}
 	if gate != nil {
 		c := testcase{Class: class, Name: "gate " + gate.Gate, Output: r.Answer}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,9 +52,16 @@ func Verdict(d *diagnose.Diagnosis) string {
 	return text
 }
 
-// Evidence formats a figure with its unit; a share as a percentage.
+// uses are the signals that say how much of something is used.
+var uses = []string{rules.Utilisation, rules.GeneratorBusy, rules.SerialBusy}
+
+// Evidence formats a figure with its unit; a share as a percentage, with a word if it says how much
+// of something is used.
 func Evidence(e findings.Evidence) string {
 	v := Value(e.Value)
+	if slices.Contains(uses, e.Signal) && v.Known() {
+		return diagnose.UseText(e.Value)
+	}
 	switch e.Unit {
 	case "share":
 		return Percent(Value(Significant(e.Value, 3)))

@@ -19,6 +19,7 @@ type Change struct {
 type Point struct {
 	Entry  *Entry
 	Figure Figure
+	Before *Figure // of the revision before, from the same turns; nil: not measured
 	Change *Change // nil: none was found
 	Unseen string  // why a change cannot be seen; empty: it can
 }
@@ -55,6 +56,9 @@ func Lines(entries []Entry, name string) (out []Line) {
 			p := Point{Entry: e, Figure: f}
 			if before != nil {
 				p.Change, p.Unseen = changed(before, e, key, len(order)-1, program)
+				if f, known := e.Before[key]; known && program(e.Against) == program(before.Revision) {
+					p.Before = &f
+				}
 			}
 			line.Points = append(line.Points, p)
 			before = e

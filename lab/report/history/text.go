@@ -83,21 +83,21 @@ func (l Line) cell(e *Entry) string {
 
 // mark shows the direction of a change, and whether it is for the better.
 func (c *Change) mark(key string) string {
-	if (c.Ratio > 1) == (Better(key) > 0) {
-		return fmt.Sprintf("better %.2fx", c.Ratio)
+	if c.Worse(key) {
+		return fmt.Sprintf("worse %.2fx", c.Ratio)
 	}
-	return fmt.Sprintf("worse %.2fx", c.Ratio)
+	return fmt.Sprintf("better %.2fx", c.Ratio)
 }
 
 // Changes lists the change points, and where none can be seen.
 func Changes(lines []Line) (out []string) {
 	for _, l := range lines {
 		for _, p := range l.Points {
-			switch at := p.Entry.Revision.words(); {
+			switch {
 			case p.Change != nil:
-				out = append(out, fmt.Sprintf("change point: %s at %s: %s%s", Heads[l.Key], at, p.Change.mark(l.Key), format.Space(format.BetweenRatios(format.IntervalOf(&p.Change.Interval)))))
+				out = append(out, "change point: "+p.ChangeText(l.Key))
 			case p.Unseen != "":
-				out = append(out, fmt.Sprintf("not seen: whether %s changed at %s: %s", Heads[l.Key], at, p.Unseen))
+				out = append(out, fmt.Sprintf("not seen: whether %s changed at %s: %s", Heads[l.Key], p.Entry.Revision.words(), p.Unseen))
 			}
 		}
 	}

@@ -29,11 +29,12 @@ type barRow struct {
 }
 
 func newBars(r *report.Report) bars {
-	steps := slices.Clone(r.Steps)
+	steps, why := slices.Clone(r.Steps), true
 	if r.Turns != nil && !slices.ContainsFunc(r.Steps, func(s report.Step) bool { return s.Capacity.Known() }) {
 		for i := range steps { // no capacity was measured: show the work rates
 			steps[i].Capacity, steps[i].Interval = steps[i].Work, steps[i].WorkInterval
 		}
+		why = false // the table says it
 	}
 	most := 0.0
 	for _, s := range steps {
@@ -66,6 +67,8 @@ func newBars(r *report.Report) bars {
 		switch {
 		case s.Invalid != "":
 			row.Value, row.Detail, row.Class = "no result", s.Invalid, "none"
+		case why && s.NoCapacity != "":
+			row.Detail, row.Class = s.NoCapacityText(), "unjudged"
 		case i == 0 && baseline.Known():
 			row.Class = "baseline"
 		}

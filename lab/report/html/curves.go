@@ -61,6 +61,9 @@ func newStrips(of view.Ratios) bars {
 	var all []float64
 	for _, row := range of.Rows {
 		all = append(all, row.Ratios...)
+		if row.Ratio.Known() {
+			all = append(all, float64(row.Ratio))
+		}
 		if row.Interval != nil {
 			all = append(all, row.Interval.Lo, row.Interval.Hi)
 		}

@@ -8,7 +8,6 @@ package html
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -18,7 +17,6 @@ import (
 	"io"
 	"strings"
 
-	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/format"
 	"dyno/lab/report/sections"
@@ -90,6 +88,9 @@ func parse() *template.Template {
 // Table draws a table for other pages that look the same.
 func Table(t sections.Table) (template.HTML, error) { return drawn("sections.Table", t) }
 
+// Ratios draws a chart of ratios for other pages that look the same.
+func Ratios(of view.Ratios) (template.HTML, error) { return drawn("view.Ratios", of) }
+
 // Rows draws only the rows of a table.
 func Rows(t sections.Table) (template.HTML, error) { return drawn("rows", t) }
 
@@ -139,15 +140,10 @@ type pageView struct {
 // Sections returns what the page shows below its head.
 func (v pageView) Sections() []sections.Section { return sections.Of(v.Report, sections.Page) }
 
-// Banner returns the outcome, with its class, and the certainty of the result. What failed comes
-// before it.
-func (v pageView) Banner() (b struct{ Class, Word, Text string }) {
-	word, text := v.Status()
-	b.Class = map[string]string{record.OutcomeComplete: "good", record.OutcomeInvalid: "bad"}[word]
-	b.Class, b.Word, b.Text = cmp.Or(b.Class, "part"), strings.ToUpper(word[:1])+word[1:], text
-	if failures := v.FailuresText(); failures != "" && word == record.OutcomeComplete {
-		b.Class, b.Word, b.Text = "bad", "Failures", failures+"; "+text
-	}
+// Banner returns the badge; its tone is its class.
+func (v pageView) Banner() report.Badge {
+	b := v.Badge()
+	b.Word = strings.ToUpper(b.Word[:1]) + b.Word[1:]
 	return b
 }
 

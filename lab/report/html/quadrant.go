@@ -44,7 +44,7 @@ func quadrant(r *report.Report) (out struct {
 			continue
 		}
 		p.dots = append(p.dots, dot{x: x * 100, y: y * 100, class: "verdict", label: name,
-			title: fmt.Sprintf("%s: CPU use %s, waiting %s of the requests' time; bound by %s", name, format.Percent(format.Value(format.Significant(x, 3))), format.Percent(format.Value(format.Significant(y, 3))), format.Verdict(d))})
+			title: fmt.Sprintf("%s: CPU %s, waiting %s of the requests' time; bound by %s", name, diagnose.UseText(x), format.Percent(format.Value(format.Significant(y, 3))), format.Verdict(d))})
 	}
 	if len(p.dots) > 0 {
 		p.join()

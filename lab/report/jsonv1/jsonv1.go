@@ -88,6 +88,9 @@ func stepObjects(r *report.Report) []object {
 			o = append(o, member{"capacity_per_s", nil}, member{"metric_value", s.Capacity}) // in ms or us
 		}
 		o = append(o, member{"interval", s.Interval})
+		if s.NoCapacity != "" { // why there is no capacity, although there are other results
+			o = append(o, member{"no_capacity", s.NoCapacity}, member{"capacity_at_least_per_s", s.AtLeast})
+		}
 		for _, f := range report.Figures {
 			o = append(o, member{f.Key, s.Figure(f.Key)})
 		}
@@ -115,7 +118,7 @@ func stepObjects(r *report.Report) []object {
 			bound = d.Bottleneck
 		}
 		out = append(out, append(o, member{"bound_by", bound}, member{"rounds", s.Rounds},
-			member{"reason", s.Invalid}, member{"warnings", list(s.Warnings)})) // reason: why there is no capacity
+			member{"reason", s.Invalid}, member{"warnings", list(s.Warnings)})) // reason: why there is no result
 	}
 	return out
 }

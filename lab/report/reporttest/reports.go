@@ -37,6 +37,9 @@ func Reports() map[string]*report.Report {
 		"turns-compare":    Turns(record.KindCompare).Report(),
 		"turns-capacity":   Turns(record.KindCapacity).Report(),
 		"turns-held":       held(),
+		"turns-stolen":     Stolen(record.KindLadder),
+		"turns-stolen-one": Stolen(record.KindCapacity),
+		"turns-worse":      Worse(),
 	}
 }
 
@@ -117,6 +120,43 @@ func held() *report.Report {
 	c.Steps = []capacity.RatePoint{{Run: r.ID, Role: r.Spec.Role, Confirm: true, OfferedPerS: r.Totals.OfferedPerS, AchievedPerS: r.Totals.ThroughputPerS, P50Ms: 4, P99Ms: 92, P999Ms: 150, Met: true}}
 	a.Capacities["plain"] = c
 	return report.Assemble(m.Experiment, a)
+}
+
+// Stolen is an experiment by turns on a machine of which the hypervisor took a part: no step has a
+// capacity, and none has an interval.
+func Stolen(kind string) *report.Report {
+	m := Turns(kind)
+	a := m.Analysis()
+	for name, c := range a.Capacities {
+		c.Valid, c.CapacityPerS, c.Interval, c.PeakWorkInterval = false, 0, nil, nil
+		c.Reason = "no rate could be judged (lowest tried 450/s): the hypervisor took 5% of the machine"
+		a.Capacities[name] = c
+	}
+	for _, rows := range [][]compare.Row{a.Rows, a.CPU} {
+		for i := range rows {
+			for _, c := range []*compare.Comparison{&rows[i].ToBaseline, rows[i].ToBefore} {
+				if c != nil {
+					c.Interval, c.NoiseFloor, c.Verdict = nil, nil, compare.NotDecided
+				}
+			}
+		}
+	}
+	if kind == record.KindLadder { // one of them has only a lower bound
+		c := a.Capacities["group"]
+		c.AtLeast, c.CapacityPerS, c.Reason = true, 14000, "the load generator was the limit in 31 of 40 slices"
+		a.Capacities["group"] = c
+	}
+	return report.Assemble(m.Experiment, a)
+}
+
+// Worse is a comparison by turns whose second variant carries less.
+func Worse() *report.Report {
+	m := Turns(record.KindCompare)
+	for i := range m.Variants {
+		m.Variants[i].Why = ""
+	}
+	m.Limits[m.Variants[1].Name] *= 0.8
+	return m.Report()
 }
 
 // nothing is a load that ended before anything was measured.

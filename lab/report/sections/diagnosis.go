@@ -2,6 +2,7 @@ package sections
 
 import (
 	"cmp"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -112,13 +113,13 @@ func diagnosed(r *report.Report, d *diagnose.Diagnosis) Block {
 	}
 	kinds := kindsOf(d.Bottleneck)
 	if len(d.Sites) > 0 {
-		g.Blocks = append(g.Blocks, For{printed, []Block{placeTable(d.Sites)}}, For{Page, []Block{Heading{4, "Where"}, placeList(r, d, kinds, d.Sites)}})
+		g.Blocks = append(g.Blocks, For{printed, []Block{placeTable(d.Sites)}}, For{Page, []Block{Heading{"Where"}, placeList(r, d, kinds, d.Sites)}})
 	}
 	if len(d.Evidence) > 0 {
-		g.Blocks = append(g.Blocks, Heading{4, "Evidence"}, evidence(d.Evidence))
+		g.Blocks = append(g.Blocks, Heading{"Evidence"}, evidence("evidence on "+r.NameOf(d), d.Evidence))
 	}
 	if len(d.Interventions) > 0 {
-		g.Blocks = append(g.Blocks, Heading{4, "Experiments that test the verdict"}, interventions(d.Interventions))
+		g.Blocks = append(g.Blocks, Heading{"Experiments that test the verdict"}, interventions(r.NameOf(d), d.Interventions))
 	}
 	return Group{g.As, g.Title, g.Class, append(g.Blocks, found(r, d)...)}
 }
@@ -126,7 +127,7 @@ func diagnosed(r *report.Report, d *diagnose.Diagnosis) Block {
 // found makes the blocks of a diagnosis's findings, and of what was not measured.
 func found(r *report.Report, d *diagnose.Diagnosis) (out []Block) {
 	briefly, onPage := List{Label: "finding"}, List{Class: "findings"}
-	for _, f := range d.Findings {
+	for i, f := range d.Findings {
 		kinds := kindsOf(d.Bottleneck)
 		if f.Profile != "" {
 			kinds = []string{f.Profile}
@@ -137,7 +138,7 @@ func found(r *report.Report, d *diagnose.Diagnosis) (out []Block) {
 			why = append(why, For{Terminal, []Block{Text{Spans: plain("in " + at.Function + format.Space(format.Place(at)))}}}, For{Page, []Block{placeList(r, d, kinds, f.Sites)}})
 		}
 		if len(f.Evidence) > 0 {
-			why = append(why, For{Page, []Block{evidence(f.Evidence)}})
+			why = append(why, For{Page, []Block{evidence(fmt.Sprintf("evidence of finding %d on %s", i+1, r.NameOf(d)), f.Evidence)}})
 		}
 		if f.WhatIf != nil {
 			why = append(why, Text{Label: "without it", Spans: plain(f.WhatIf.Text)})
@@ -158,10 +159,10 @@ func found(r *report.Report, d *diagnose.Diagnosis) (out []Block) {
 	}
 	out = append(out, For{printed, []Block{briefly, unseen}})
 	if len(d.Findings) > 0 {
-		out = append(out, For{Page, []Block{Heading{4, "Findings"}, onPage}})
+		out = append(out, For{Page, []Block{Heading{"Findings"}, onPage}})
 	}
 	if len(d.Unseen) > 0 {
-		out = append(out, For{Page, []Block{Heading{4, "Not measured"}, List{Class: Dim, Items: lines(d.Unseen)}}})
+		out = append(out, For{Page, []Block{Heading{"Not measured"}, List{Class: Dim, Items: lines(d.Unseen)}}})
 	}
 	return out
 }
@@ -228,8 +229,8 @@ func placeTable(of []stacks.Site) Table {
 	}, of)
 }
 
-func evidence(of []findings.Evidence) Table {
-	t := tableOf("evidence", []format.Column[findings.Evidence]{
+func evidence(name string, of []findings.Evidence) Table {
+	t := tableOf(name, []format.Column[findings.Evidence]{
 		words("signal", format.Signal),
 		figure("value", "", "value", format.Evidence),
 		words("meaning", func(e findings.Evidence) string { return e.Means }),
@@ -238,8 +239,8 @@ func evidence(of []findings.Evidence) Table {
 	return t
 }
 
-func interventions(of []diagnose.Intervention) Table {
-	t := tableOf("interventions", []format.Column[diagnose.Intervention]{
+func interventions(name string, of []diagnose.Intervention) Table {
+	t := tableOf("experiments on "+name, []format.Column[diagnose.Intervention]{
 		words("changed", func(i diagnose.Intervention) string { return i.Changed }),
 		words("predicted", func(i diagnose.Intervention) string { return i.Predicted }),
 		words("saw", func(i diagnose.Intervention) string { return i.Saw }),

@@ -26,7 +26,7 @@ func load(r *report.Report) Section {
 	}
 	s.Blocks = []Block{For{Page, judged(l)}, quantiles(l)}
 	if len(l.Tails) > 0 {
-		s.Blocks = append(s.Blocks, Heading{3, "Percentile curve"}, Chart{l})
+		s.Blocks = append(s.Blocks, Heading{"Percentile curve"}, Chart{l})
 	}
 	if classes := l.Classes(); len(classes) > 0 {
 		s.Blocks = append(s.Blocks, For{Terminal | Page, classTable(l, classes)})
@@ -39,7 +39,7 @@ func load(r *report.Report) Section {
 	return Section{s.ID, s.Title, s.Nav, append(s.Blocks,
 		For{Terminal, counted(l)},
 		For{Markdown, []Block{Text{Spans: plain(completed(l))}}},
-		Heading{3, "Answers and errors"},
+		Heading{"Answers and errors"},
 		For{Page, []Block{Group{As: Split, Blocks: []Block{
 			tallies("status", "statuses", ofStatus, answered(l), t.Status), tallies("error", "errors", of, t.Offered, t.Errors),
 		}}}},
@@ -145,7 +145,7 @@ func classTable(l *view.Load, of []view.Latency) []Block {
 		ms("max", func(q record.Quantiles) float64 { return q.Max }),
 		ms("mean", func(q record.Quantiles) float64 { return q.Mean }),
 	}, of)
-	return []Block{Heading{3, heading}, t}
+	return []Block{Heading{heading}, t}
 }
 
 // counted returns what became of a load's requests, for a terminal.
@@ -221,10 +221,10 @@ func changePoints(r *report.Report) []Block {
 		l.Items = append(l.Items, item)
 	}
 	if len(l.Items) == 0 {
-		return []Block{Heading{3, "Change points"}, Text{Class: Dim, Spans: plain("None in rate, p99 or GC pauses.")}}
+		return []Block{Heading{"Change points"}, Text{Class: Dim, Spans: plain("None in rate, p99 or GC pauses.")}}
 	}
 	if r.InflectionsLeft > 0 {
 		l.Items = append(l.Items, Item{Class: Dim, Spans: plain(fmt.Sprintf("and %d more", r.InflectionsLeft))})
 	}
-	return []Block{Heading{3, "Change points"}, l}
+	return []Block{Heading{"Change points"}, l}
 }

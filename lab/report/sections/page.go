@@ -180,7 +180,7 @@ func Turns(of []view.VariantSoFar) Table {
 func conditions(r *report.Report) Section {
 	s := Section{ID: "conditions", Title: "Conditions"}
 	if len(r.Command) > 0 {
-		s.Blocks = append(s.Blocks, Heading{3, "Run it again"}, Pre{format.Command(r.Command), "card"})
+		s.Blocks = append(s.Blocks, Heading{"Run it again"}, Pre{format.Command(r.Command), "card"})
 	}
 	settings := tableOf("the machine's settings", []format.Column[string]{
 		words("", func(name string) string { return name }),
@@ -189,13 +189,13 @@ func conditions(r *report.Report) Section {
 	settings.Class = "narrow"
 	s.Blocks = append(s.Blocks, Group{As: Fold, Title: plain("Machine: " + r.Machine.String()), Blocks: []Block{settings}})
 	if len(r.Assemblies) > 0 {
-		s.Blocks = append(s.Blocks, Heading{3, "Assemblies"})
+		s.Blocks = append(s.Blocks, Heading{"Assemblies"})
 	}
 	for _, a := range r.Assemblies {
 		s.Blocks = append(s.Blocks, assembly(a))
 	}
 	if r.Scenario != "" {
-		s.Blocks = append(s.Blocks, Heading{3, "Scenario"}, Group{As: Fold, Title: plain("The scenario's text"), Blocks: []Block{Pre{Text: r.Scenario}}})
+		s.Blocks = append(s.Blocks, Heading{"Scenario"}, Group{As: Fold, Title: plain("The scenario's text"), Blocks: []Block{Pre{Text: r.Scenario}}})
 	}
 	return s
 }

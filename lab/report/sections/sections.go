@@ -130,10 +130,7 @@ const (
 )
 
 // Heading is a title within a section of a page.
-type Heading struct {
-	Level int // 3 or 4
-	Text  string
-}
+type Heading struct{ Text string }
 
 // Text is a paragraph; on a terminal, a line.
 type Text struct {
@@ -212,6 +209,7 @@ type Row struct {
 	Cells []Cell
 	Share float64 // length of the bar that a terminal draws after the row, as a share of the longest; below 0: no bar
 	Title string  // shown on hover
+	Note  string  // explains the row; text has it below the row
 	Class string
 }
 
@@ -222,6 +220,7 @@ type Cell struct {
 	Strong  string   // shown in bold before Text
 	Badge   string   // class of a coloured background; empty: none
 	Title   string   // shown on hover
+	Link    string   // target on a server of package live; empty: no link
 	Class   string
 	Chart   any // drawn instead of Text on a page
 }

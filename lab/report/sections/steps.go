@@ -16,7 +16,7 @@ func pairs(r *report.Report) Section {
 		s.Title = "Block by block"
 	}
 	for _, of := range r.Ratios {
-		s.Blocks = append(s.Blocks, Heading{3, format.Metrics[of.Metric]}, Chart{of})
+		s.Blocks = append(s.Blocks, Heading{format.Metrics[of.Metric]}, Chart{of})
 	}
 	if len(r.Ratios) > 0 && len(r.Pairs) > 0 {
 		t := tableOf("pairs", []format.Column[report.Pair]{
@@ -75,6 +75,9 @@ func stepTable(r *report.Report, columns []report.StepColumn) Table {
 		}
 	}
 	t := tableOf("steps", columns, of)
+	for i := range t.Rows {
+		t.Rows[i].Note = r.Steps[i].NoCapacityText()
+	}
 	if r.Turns == nil { // otherwise the table already fills a terminal's width
 		for i := range t.Rows {
 			t.Rows[i].Share = float64(r.Steps[i].Capacity) / most

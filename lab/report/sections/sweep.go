@@ -81,7 +81,7 @@ func sweep(r *report.Report) Section {
 	s := Section{ID: "sweep", Title: "Sweep"}
 	for _, p := range of.Panels {
 		if p.Name != "" {
-			s.Blocks = append(s.Blocks, Heading{3, p.Name})
+			s.Blocks = append(s.Blocks, Heading{p.Name})
 		}
 		if p.Flows != nil {
 			s.Blocks = append(s.Blocks, Chart{p})
@@ -98,7 +98,7 @@ func sweep(r *report.Report) Section {
 		t.Rows[i].Share = float64(of.Rows[i].Accepted) / most
 	}
 	t.Class = "tall"
-	onPage := append(changePoints(r), Heading{3, "Constant rates"}, t)
+	onPage := append(changePoints(r), Heading{"Constant rates"}, t)
 	if len(of.Ramps) == 0 {
 		s.Blocks = append(s.Blocks, For{Page, onPage}, For{printed, []Block{t}})
 		return s
@@ -106,7 +106,7 @@ func sweep(r *report.Report) Section {
 	rising := rampTable(of.Ramps)
 	s.Blocks = append(s.Blocks,
 		For{Page, append([]Block{
-			Heading{3, "Under a rising rate"},
+			Heading{"Under a rising rate"},
 			Text{Class: Dim, Spans: plain("The highest offered rate at which all offers were accepted and delivered, within 2%; and the rate at which rate, p99 and GC pauses exceeded their thresholds: together (an inflection), or one alone.")},
 			rising,
 		}, onPage...)},
@@ -140,7 +140,7 @@ func rampTable(of []view.Ramp) Table {
 func stages(r *report.Report) Section {
 	s := Section{ID: "stages", Title: "Where requests spend their time", Nav: "Stages"}
 	for _, of := range r.Stages {
-		s.Blocks = append(s.Blocks, Heading{3, of.Run}, stageTable(of))
+		s.Blocks = append(s.Blocks, Heading{of.Run}, stageTable(of))
 	}
 	if len(s.Blocks) > 0 {
 		s.Blocks = append(s.Blocks, Text{Class: Dim, Spans: plain("From the spans that the service sent.")})

@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 
-	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/format"
 	"dyno/lab/report/sections"
@@ -18,8 +17,8 @@ func Markdown(w io.Writer, r *report.Report) error {
 	if r.Invalid == "" {
 		fmt.Fprintf(&b, "%s\n\n", escapeMarkdown(r.Answer))
 	}
-	if word, text := r.Status(); r.Outcome.Status != record.OutcomeComplete {
-		fmt.Fprintf(&b, "**%s**: %s\n\n", word, escapeMarkdown(text))
+	if badge := r.Badge(); badge.Tone != report.Good {
+		fmt.Fprintf(&b, "**%s**: %s\n\n", badge.Word, escapeMarkdown(badge.Text))
 	}
 	walk(markdown{&b}, r, sections.Markdown)
 	conditionsMarkdown(&b, r)
@@ -103,6 +102,9 @@ func (m markdown) table(t sections.Table) {
 			text := row.Cells[i].Text
 			if t.Columns[i].Detailed {
 				text += format.Space(row.Cells[i].Details[0])
+			}
+			if i == len(t.Columns)-1 && row.Note != "" {
+				text += "; " + row.Note
 			}
 			return " " + escapeMarkdown(text) + " "
 		})

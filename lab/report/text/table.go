@@ -70,6 +70,9 @@ func (t *terminal) table(of sections.Table) {
 	write(head, "", sections.Dim)
 	for n, r := range of.Rows {
 		write(rows[n], t.bar(r.Share, room), "")
+		if r.Note != "" {
+			t.below(r.Note)
+		}
 	}
 	t.line("")
 	if len(shown) < len(head) {

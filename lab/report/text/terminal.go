@@ -39,7 +39,7 @@ func Terminal(w io.Writer, r *report.Report, s Style) error {
 		return err
 	}
 	if r.Invalid == "" { // otherwise end prints the reason
-		t.prose("", "", t.clean(r.Answer), record.OutcomeComplete)
+		t.prose("", "", t.clean(r.Answer), string(r.Badge().Tone))
 	}
 	t.line("")
 	walk(t, r, sections.Terminal)
@@ -56,10 +56,10 @@ type terminal struct {
 // label is the class of the words that name what a line is.
 const label = "label"
 
-// colors are the escape codes (ECMA-48 SGR) of the classes and outcomes.
+// colors are the escape codes (ECMA-48 SGR) of the classes and tones.
 var colors = map[string]string{
 	sections.Strong: "1", sections.Dim: "2", sections.Warning: "33", label: "34",
-	record.OutcomeComplete: "32", record.OutcomeInvalid: "31", record.OutcomeInterrupted: "33", record.OutcomeFailed: "33",
+	string(report.Good): "32", string(report.Part): "33", string(report.Bad): "31",
 }
 
 func (t *terminal) paint(class, s string) string {
@@ -230,9 +230,9 @@ func (t *terminal) close(r *report.Report) {
 	if r.Out != "" {
 		t.line("report: " + t.clean(r.Out) + "/" + report.PageFile)
 	}
-	word, text := r.Status()
-	if word == record.OutcomeFailed { // the first line has printed the reason
-		text = "until then " + r.EvidenceText()
+	b := r.Badge()
+	if b.Word == record.OutcomeFailed { // the first line has printed the reason
+		b.Text = "until then " + r.EvidenceText()
 	}
-	t.prose(word, word, t.clean(text), "")
+	t.prose(b.Word, string(b.Tone), t.clean(b.Text), "")
 }

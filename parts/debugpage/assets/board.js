@@ -41,6 +41,8 @@ const cards = board.figures.map((f, i) => {
   return {f, chart};
 });
 
+remember(cards.map(c => c.chart));
+
 const tables = (board.tables ?? []).map((table, i) => {
   const body = el('tbody'), none = el('p', {class: 'card empty', hidden: ''}, table.none);
   const box = el('div', {class: 'card scroll', tabindex: 0, role: 'region', 'aria-labelledby': 'table-' + i, hidden: ''},

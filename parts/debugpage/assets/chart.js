@@ -60,6 +60,13 @@ class Chart {
     this.draw();
   }
 
+  // begin puts earlier points in front of those that are there.
+  begin(points) {
+    const first = this.points[0]?.t ?? Infinity;
+    this.points.unshift(...points.filter(p => p.t < first));
+    this.draw();
+  }
+
   // means are the points of the line; the last counts when its seconds are over.
   means() {
     const out = [];
@@ -104,3 +111,11 @@ class Chart {
     for (const end of ['x1', 'x2']) this.rod.setAttribute(end, span - (last.t - then.t));
   }
 }
+
+// remember draws what was before the page was opened, which the server has kept of the charts in their order.
+const remember = async charts => {
+  try {
+    const past = await (await ask('recent')).json(), now = performance.now() / 1000;
+    charts.forEach((c, i) => c.begin(past.ages_s.map((age, n) => ({t: now - age, v: past.figures[i][n]}))));
+  } catch { /* then the charts begin now */ }
+};

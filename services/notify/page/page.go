@@ -16,6 +16,16 @@ import (
 //go:embed assets
 var assets embed.FS
 
+// Figures are those of the page's charts, in their order, so that debugpage.Recent can keep them.
+var Figures = []debugpage.Figure{
+	{Title: "Accepted", Kind: debugpage.Rate, Metric: "notifyd_accepted_total"},
+	{Title: "Delivered", Kind: debugpage.Rate, Metric: "notifyd_delivered_total"},
+	{Title: "Retried", Kind: debugpage.Rate, Metric: "notifyd_retries_total"},
+	{Title: "Dead", Kind: debugpage.Rate, Metric: "notifyd_dead_deliveries"},
+	{Title: "Pending", Kind: debugpage.Now, Metric: "notifyd_async_queue_depth"},
+	{Title: "Oldest pending", Kind: debugpage.Now, Metric: "notifyd_async_oldest_age_seconds"},
+}
+
 // Handler serves the page: mount it at a path that ends in a slash, with the API at v1/ below that.
 func Handler() http.Handler {
 	var scripts []string

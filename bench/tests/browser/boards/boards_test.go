@@ -39,6 +39,10 @@ func TestBoard(t *testing.T) {
 	var asked atomic.Int64
 	mux := http.NewServeMux()
 	mux.Handle("GET /debug/toy/{$}", board.Handler())
+	// What the server has kept: 400 requests a second until a minute ago, and nothing of the others.
+	mux.HandleFunc("GET /debug/toy/recent", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"ages_s":[66,63,60],"figures":[[400,400,400],[null,null,null],[null,null,null],[null,null,null],[null,null,null],[null,null,null]]}`)
+	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		if asked.Load() > 4 {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -60,7 +64,11 @@ func TestBoard(t *testing.T) {
 	figure := func(n int) string {
 		return fmt.Sprintf(`document.querySelectorAll('.figure .value')[%d].textContent`, n)
 	}
-	browser.Await(t, ctx, figure(0)+` !== '–'`)
+	browser.Await(t, ctx, `document.querySelector('tbody td')`) // of two answers
+	const past = `(p => { p.focus(); for (const key of ['PageUp', 'PageUp']) p.dispatchEvent(new KeyboardEvent('keydown', {key})); const text = document.querySelector('.figure .value').textContent; p.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape'})); return text; })(document.querySelector('.figure .plot'))`
+	if got := browser.Ask[string](t, ctx, past); got != "400/s" {
+		t.Errorf("a minute before the page was opened there were %s", got)
+	}
 	for what, expression := range map[string]string{
 		"a rate":             `/^[\d,.]+\/s$/.test(` + figure(0) + `)`,
 		"a share":            figure(1) + ` === '75%'`,

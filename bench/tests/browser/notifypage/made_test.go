@@ -71,6 +71,9 @@ func newMade(t *testing.T) *made {
 	})
 	api.HandleFunc("POST /debug/notify/workers", m.setWorkers)
 	api.Handle("GET /debug/notify/{$}", page.Handler())
+	api.HandleFunc("GET /debug/notify/recent", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, object{"ages_s": []float64{}, "figures": [][]float64{}})
+	})
 	guarded := agent.NewGuard("").Wrap(api) // as the debug address does
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.mu.Lock()

@@ -110,23 +110,31 @@ const dynoCharts = (() => {
   };
 
   // room is the place of a panel.
-  const room = (p, area) => make('div', {className: 'panel'}, make('h4', {}, p.title, make('span', {textContent: p.unit ? ' ' + p.unit : ''})), area);
+  const room = (p, area) => make('div', {className: 'panel'}, make('h3', {}, p.title, make('span', {textContent: p.unit ? ' ' + p.unit : ''})), area);
 
   // panel draws a panel over the times t. o has its bands, the SLO's bound, the hidden lines by panel and label, the
-  // scale and the zoom of the times, and what to do when the cursor moves: at(i) by itself, move(i) by a finger.
+  // scale and the zoom of the times, and what to do when the cursor moves: at(i) by itself, move(i) by a finger. With
+  // rounds, the points are marked and connected, and t counts rounds instead of seconds.
   const panel = (area, p, t, o) => {
+    // A legend's entry is a button. Several change at once when Ctrl shows one line alone.
+    const entries = u => [...u.root.querySelectorAll('.u-series:not(:first-child) th')];
+    const pressed = u => entries(u).forEach((th, i) => {
+      const key = p.title + '/' + p.lines[i].label, on = u.series[i + 1].show;
+      on ? o.hidden.delete(key) : o.hidden.add(key);
+      th.setAttribute('aria-pressed', String(on));
+    });
     const u = new uPlot({
       width: Math.max(200, Math.floor(area.clientWidth)), height: 164,
-      cursor: {y: false, sync: {key: 'series', setSeries: false}, drag: {x: !!o.zoom, y: false}},
+      cursor: {y: false, sync: {key: o.rounds ? 'rounds' : 'series', setSeries: false}, drag: {x: !!o.zoom, y: false}},
       legend: {live: true, markers: {fill: (u, i) => color(i - 1), width: 0}},
       scales: {x: {time: false, ...o.x}, y: yScale(p.log, p.log ? o.bound : null)},
-      axes: [axis({size: 24, values: (u, s) => s.map(v => v + ' s')}), yAxis(p.log)],
+      axes: [axis({size: 24, values: (u, s) => s.map(v => o.rounds ? Number.isInteger(v) ? v : '' : v + ' s')}), yAxis(p.log)],
       series: [{label: 's'}, ...p.lines.map((l, i) => ({
-        label: l.label, stroke: color(i), width: 1.5, value: (u, v) => figure(v), points: {show: false}, dash: i > 2 ? [3, 3] : [],
+        label: l.label, stroke: color(i), width: 1.5, value: (u, v) => figure(v), points: {show: !!o.rounds, size: 5}, spanGaps: !!o.rounds, dash: i > 2 && !o.rounds ? [3, 3] : [],
         show: !o.hidden.has(p.title + '/' + l.label),
       }))],
       hooks: {
-        drawClear: [shade(o.bands)], draw: [boundLine(p.log ? o.bound : null)],
+        drawClear: [shade(o.bands)], draw: [boundLine(p.log ? o.bound : null)], setSeries: [pressed],
         setCursor: [u => { if (u.cursor.idx != null && u.cursor.left >= 0 && u.cursor.event) o.at(u.cursor.idx); }],
       },
     }, [t, ...p.lines.map(l => l.y)], area);
@@ -135,20 +143,16 @@ const dynoCharts = (() => {
       const left = e.touches[0].clientX - u.over.getBoundingClientRect().left;
       o.move(u.posToIdx(Math.max(0, Math.min(u.over.clientWidth, left))));
     }, {passive: true});
-    // A legend's entry is a button.
-    u.root.querySelectorAll('.u-series:not(:first-child) th').forEach((th, i) => {
-      const key = p.title + '/' + p.lines[i].label;
-      const pressed = () => th.setAttribute('aria-pressed', String(!o.hidden.has(key)));
+    for (const th of entries(u)) {
       th.tabIndex = 0;
       th.setAttribute('role', 'button');
-      th.addEventListener('click', () => { o.hidden.delete(key) || o.hidden.add(key); pressed(); });
       th.addEventListener('keydown', e => {
         if (e.key !== 'Enter' && e.key !== ' ') return;
         e.preventDefault();
         th.click();
       });
-      pressed();
-    });
+    }
+    pressed(u);
     return u;
   };
 

@@ -8,6 +8,7 @@ const flows = {
 const pending = new Chart('pending', 'Pending', n => count(Math.round(n)));
 const oldest = new Chart('oldest', 'Oldest pending', age, roundTime);
 at('figures').append(...charts.map(c => c.card));
+remember(charts);
 
 let before = null; // the last answer that counted, and when it came
 
