@@ -9,3 +9,5 @@ permitted if {
 	i * i == input.n * input.n
 	input.user == "u"
 }
+
+price := http.send({"method": "GET", "url": input.url}).status_code
