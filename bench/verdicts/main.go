@@ -226,7 +226,7 @@ func (o *options) judge(ctx context.Context, p program, l bound) (r row, err err
 const inMemory = "/dev/shm/dyno-verdicts"
 
 // compareFor limits the comparison of one load with its change.
-const compareFor = "45s"
+const compareFor = "40s"
 
 // dynoJSON runs dyno, and reads the object that it prints also when its exit code says that it is
 // not satisfied with the measurement.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"debug/buildinfo"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -107,8 +108,8 @@ func programsFolder() (string, error) {
 	return filepath.Join(cache, "dyno", "verdicts"), err
 }
 
-// build builds the program, unless the folder has it in this version already. The scratch module
-// requires it in exactly this version, and what it requires.
+// build builds the program, unless the folder has it in this version already. Where go install does not, a
+// scratch module requires it in exactly this version, and what it requires.
 func (p program) build(ctx context.Context, bin string) error {
 	module, version, _ := strings.Cut(p.Module, "@")
 	binary := filepath.Join(bin, p.Name)
@@ -131,6 +132,9 @@ func (p program) build(ctx context.Context, bin string) error {
 	if pkg == "" {
 		pkg = module
 	}
+	if !p.Pprof && install(ctx, scratch, pkg+"@"+version, binary) == nil {
+		return nil
+	}
 	if p.Pprof {
 		if err := addPages(ctx, scratch, module, pkg); err != nil {
 			return err
@@ -138,6 +142,19 @@ func (p program) build(ctx context.Context, bin string) error {
 	}
 	_, err = goCommand(ctx, scratch, "build", "-o", binary, pkg)
 	return err
+}
+
+// install builds a program as its authors do, which the go command refuses where its go.mod replaces modules.
+func install(ctx context.Context, scratch, pkg, binary string) error {
+	into := filepath.Join(scratch, "bin")
+	if _, err := goCommand(ctx, scratch, "install", pkg); err != nil {
+		return err
+	}
+	found, err := filepath.Glob(filepath.Join(into, "*"))
+	if err != nil || len(found) != 1 {
+		return errors.Join(err, fmt.Errorf("go install made %d programs", len(found)))
+	}
+	return os.Rename(found[0], binary)
 }
 
 // addPages replaces the module in the scratch module by a copy of it whose package main serves the debug
@@ -163,10 +180,10 @@ func addPages(ctx context.Context, scratch, module, pkg string) error {
 	return err
 }
 
-// goCommand runs the go command outside of this repository's workspace. The error has its last line.
+// goCommand runs the go command in a folder, outside of this repository's workspace. The error has its last line.
 func goCommand(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GOBIN="+filepath.Join(dir, "bin"))
 	var log strings.Builder
 	cmd.Stderr = &log
 	out, err := cmd.Output()
