@@ -120,7 +120,7 @@ func (p program) build(ctx context.Context, bin string) error {
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp("", "dyno-verdicts-")
+	scratch, err := os.MkdirTemp(bin, "scratch-")
 	if err != nil {
 		return err
 	}
