@@ -83,7 +83,7 @@ var All = []Rule{
 	{Wait, "", []Condition{at(WaitTop, ThresholdWaiting), below(Running, ThresholdRunning)}},
 	{Wait, "", []Condition{at(WaitTop, ThresholdWaiting), missing(Running)}},
 	// Whatever else limits a service, it uses up the CPU that others leave it if that is little. If
-	// requests also wait for another resource, the CPU cannot be told from it.
+	// requests also wait for another resource, the CPU cannot be distinguished from it.
 	{Environment, "", []Condition{at(Neighbours, ThresholdSqueezed), at(WaitTop, ThresholdPartly)}},
 	{Lock, Spun, []Condition{at(Utilisation, ThresholdBusyCPU), at(LockSpin, ThresholdSpinning)}},
 	{GC, "", []Condition{at(Utilisation, ThresholdBusyCPU), at(Allocating, ThresholdAllocating)}},
