@@ -1,6 +1,6 @@
 # Bare `make` prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help test test-all race lint pages figures fuzz soak soak-notify soak-orders soak-ledger soak-chain run quick scenarios calibrate rivals peers module release proof manuals archives ci
+.PHONY: help test test-all race lint pages figures fuzz soak soak-notify soak-orders soak-ledger soak-chain run quick scenarios calibrate verdicts rivals peers module release proof manuals archives ci
 
 help: ## this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ scenarios: ## the scenarios of docs/reference/notifyd-scenarios.md and ordersd-s
 
 calibrate: ## how often a diagnosis is right, on servers of known cause, five times each (40 minutes)
 	go run ./bench/calibrate --repeats 5
+
+verdicts: ## what a diagnosis says of programs that others wrote, whose bounds a change established (45 minutes; the first time, an hour of builds)
+	go run ./bench/verdicts --json docs/results/verdicts.json
 
 figures: ## how old each table of figures is, in commits of what it measured, and the claims that are open
 	go test . -run 'TestFigures|TestClaims' -ages -count=1 -v

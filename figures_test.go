@@ -124,6 +124,13 @@ var columns = map[string]struct{ head, interval string }{
 	"verdict":               {"verdict", ""},
 	"cpu_verdict":           {"verdict by CPU", ""},
 	"bound_by":              {"bound by", ""},
+	"program":               {"program", ""},
+	"truth":                 {"what bounds it", ""},
+	"ratio":                 {"without it, over as it is", "ratio_bounds"},
+	"place":                 {"place", ""},
+	"sure":                  {"sure", ""},
+	"judged":                {"the verdict is", ""},
+	"commit":                {"commit", ""},
 }
 
 // tableOf returns the table of a stored result, and where it is from.
