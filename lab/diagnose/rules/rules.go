@@ -82,7 +82,7 @@ var All = []Rule{
 	{Wait, "", []Condition{at(Unqueued, ThresholdWaiting), at(SerialBusy, ThresholdSerialBusy)}},
 	{Wait, "", []Condition{at(WaitTop, ThresholdWaiting), below(Running, ThresholdRunning)}},
 	{Wait, "", []Condition{at(WaitTop, ThresholdWaiting), missing(Running)}},
-	// While a log is synced nothing is applied, and then much at once: the CPU seems used up.
+	// While a log is synced nothing is applied, and afterwards all that has gathered: the CPU seems used up.
 	{Wait, "", []Condition{at(WaitTop, ThresholdPartly), at(Syncing, ThresholdWaiting)}},
 	// Whatever else limits a service, it uses up the CPU that others leave it if that is little. If
 	// requests also wait for another resource, nothing distinguishes the CPU from it.
