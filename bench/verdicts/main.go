@@ -33,7 +33,7 @@ is right. What bounds a load was established by a change that relieves it: the v
 compared with "as-is" in turns each time. It counts only if it carries at least 1.2 times as much.
 
 Each program is built once, into a folder of the user's cache; one that cannot be fetched or built is skipped, with the reason.
-It runs in this repository's root and takes one and a half minutes per load. With that folder in PATH, each load runs without it
+It runs in this repository's root and takes up to two minutes per load. With that folder in PATH, each load runs without it
 (where data are in memory, after mkdir -p /dev/shm/dyno-verdicts):
 
   PATH="$(go run ./bench/verdicts --programs):$PATH" dyno diagnose --variant as-is bench/verdicts/loads/etcd-put.yaml
@@ -226,7 +226,7 @@ func (o *options) judge(ctx context.Context, p program, l bound) (r row, err err
 const inMemory = "/dev/shm/dyno-verdicts"
 
 // compareFor limits the comparison of one load with its change.
-const compareFor = "60s"
+const compareFor = "100s"
 
 // dynoJSON runs dyno, and reads the object that it prints also when its exit code says that it is
 // not satisfied with the measurement.
