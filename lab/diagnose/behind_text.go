@@ -36,7 +36,7 @@ func (v statement) behindText() string {
 			text += ","
 		}
 		text += fmt.Sprintf(" which itself waits %s of the time", percent(hop.Share))
-		if hop.At.Function != hop.By.Function {
+		if hop.At.Function != "" && hop.At.Function != hop.By.Function {
 			text += " in " + hop.At.String()
 		}
 		if i+1 < len(v.Behind) {

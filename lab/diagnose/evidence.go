@@ -86,8 +86,12 @@ func (e *evidence) behind() (out []chainLink) {
 			h.At = place(at)
 		}
 		const mostly = 0.5 // of the time
-		if h.Share >= mostly {
-			out = append(out, h)
+		switch h.For {
+		case stacks.WaitChannel, stacks.WaitSelect, stacks.WaitCond, stacks.WaitGroup: // perhaps for work
+		default:
+			if h.Share >= mostly && h.At.Function != "" {
+				out = append(out, h)
+			}
 		}
 	}
 	return out

@@ -72,7 +72,9 @@ func (v statement) waitHeadline() string {
 		if what := last.For.InWords(); what != "" {
 			text += " " + what
 		}
-		text += " at " + last.At.Location()
+		if last.At.Function != "" {
+			text += " at " + last.At.Location()
+		}
 	}
 	return text + "."
 }

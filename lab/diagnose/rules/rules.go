@@ -86,7 +86,7 @@ var All = []Rule{
 	{Wait, "", []Condition{at(WaitTop, ThresholdPartly), at(Syncing, ThresholdWaiting)}},
 	// Whatever else limits a service, it uses up the CPU that others leave it if that is little. If
 	// requests also wait for another resource, nothing distinguishes the CPU from it.
-	{Environment, "", []Condition{at(Neighbours, ThresholdSqueezed), at(WaitTop, ThresholdPartly)}},
+	{Environment, "", []Condition{at(Neighbours, ThresholdSqueezed), at(Delayed, ThresholdDelayed), at(WaitTop, ThresholdPartly), below(WaitTop, ThresholdWaiting)}},
 	{Lock, Spun, []Condition{at(Utilisation, ThresholdBusyCPU), at(LockSpin, ThresholdSpinning)}},
 	{GC, "", []Condition{at(Utilisation, ThresholdBusyCPU), at(Allocating, ThresholdAllocating)}},
 	{GC, "", []Condition{at(Utilisation, ThresholdBusyCPU), at(Collecting, ThresholdCollecting)}},
@@ -99,9 +99,16 @@ var All = []Rule{
 	{Wait, "", []Condition{at(WorkersWait, ThresholdWaiting)}},
 	// Beside other programs, what is available to a service is not known well. If goroutines have the
 	// processors all the time, and requests hardly wait for anything else, they wait for a CPU.
-	{GC, "", []Condition{at(Neighbours, ThresholdNeighbours), at(Delayed, ThresholdDelayed), at(Running, ThresholdRunning), below(WaitTop, ThresholdPartly), at(Allocating, ThresholdAllocating)}},
-	{CPU, "", []Condition{at(Neighbours, ThresholdNeighbours), at(Delayed, ThresholdDelayed), at(Running, ThresholdRunning), below(WaitTop, ThresholdPartly), below(Kernel, ThresholdKernel)}},
+	{GC, "", append(squeezed(), at(Allocating, ThresholdAllocating))},
+	{GC, "", append(squeezed(), at(Collecting, ThresholdCollecting))},
+	{CPU, "", append(squeezed(), below(Kernel, ThresholdKernel), below(LockSpin, ThresholdSpinning))},
 	{Environment, "", []Condition{at(Neighbours, ThresholdNeighbours), at(Delayed, ThresholdDelayed)}},
+}
+
+// squeezed holds for a service that waits for hardly anything but a CPU, beside other programs.
+func squeezed() []Condition {
+	return []Condition{at(Neighbours, ThresholdNeighbours), at(Delayed, ThresholdDelayed), at(Running, ThresholdRunning), at(Utilisation, ThresholdWorking),
+		below(WaitTop, ThresholdPartly), below(Unqueued, ThresholdWaiting), below(LockWait, ThresholdPartly)}
 }
 
 func at(signal, threshold string) Condition {

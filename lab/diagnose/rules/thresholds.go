@@ -25,6 +25,7 @@ const (
 	ThresholdDelayed       = "delayed"
 	ThresholdSqueezed      = "squeezed"
 	ThresholdPartly        = "partly"
+	ThresholdWorking       = "working"
 	ThresholdLockWait      = "lock_waiting"
 	ThresholdBusyCPU       = "busy_cpu"
 	ThresholdAllocating    = "allocating"
@@ -62,6 +63,7 @@ var Defaults = Thresholds{
 	ThresholdDelayed:       {0.02, "chosen: below it other processes do not delay the service"},
 	ThresholdSqueezed:      {0.60, "etcd with others at 0.75 of the CPUs used up the rest, but carried 2.4 times as much without its fsync; one busy thread takes 0.5 of two cores"},
 	ThresholdPartly:        {0.30, "the same run of etcd: 0.39 of the requests' time was spent waiting for the log; what computes is below 0.2"},
+	ThresholdWorking:       {0.45, "chosen: httpbin and a server that encodes JSON, beside others at 0.34 and 0.89 of the CPUs, used 0.55 and 0.56 of what seemed available"},
 	ThresholdLockWait:      {0.50, "suite: pipe 0.00, mutex-block 0.66"},
 	ThresholdBusyCPU:       {0.66, "suite: fsync 0.61, strings 0.71"},
 	ThresholdAllocating:    {0.40, "suite: files 0.06, mixed-cpu-gc 0.44"},

@@ -27,14 +27,14 @@ func Chain(w record.Wait, t *record.Trace) (out []Hop) {
 	for first := w; len(w.WokenBy) > 0 && !InRequest(w.WokenBy) || len(out) > 0 && What(w) == WaitNetwork; {
 		next, depth := Hop{}, 0
 		for _, other := range t.Waits {
-			by, d, ok := meet(w.WokenBy, other.Stack, t)
+			by, d, ok := meet(w.WokenBy, other, t)
 			switch {
 			case !ok, other.Goroutines != 1, other.Count == 0 && t.Procs > 0, other.Seconds < least*t.Seconds, What(other) == WaitIdle, InRequest(other.Stack):
 			case d > depth, d == depth && other.Seconds > next.Wait.Seconds: // the more they have in common, the surer it is the same goroutine
 				next, depth = Hop{by, other}, d
 			}
 		}
-		if last := len(out) - 1; depth == 0 && (last < 0 || What(out[last].Wait) == WaitNetwork) {
+		if last := len(out) - 1; depth == 0 && passesOn(first) && (last < 0 || What(out[last].Wait) == WaitNetwork) {
 			next, depth = atTheSameRate(first, t)
 		}
 		known := slices.ContainsFunc(out, func(h Hop) bool { return h.By.Function == next.By.Function })
@@ -44,6 +44,12 @@ func Chain(w record.Wait, t *record.Trace) (out []Hop) {
 		out, w = append(out, next), next.Wait
 	}
 	return out
+}
+
+// passesOn reports whether what ends a wait only passes something on: a library that hardly computes.
+func passesOn(w record.Wait) bool {
+	const hardly = 0.5 // of the time
+	return w.WakerBusy < hardly && !slices.ContainsFunc(w.WokenBy, Own)
 }
 
 // atTheSameRate finds the goroutine for which requests wait where what ends their wait only passes
@@ -67,26 +73,36 @@ func atTheSameRate(w record.Wait, t *record.Trace) (found Hop, depth int) {
 	return found, depth
 }
 
-// meet compares two stacks from their roots. It returns the deepest function of the service's own
-// that they have in common, and its depth; false: there is none. If there are but functions of
-// dependencies, the goroutines must be the only ones that were started with the first of them: a
-// program may be all dependencies, but many goroutines may run within one function of a library.
-func meet(a, b []record.Frame, t *record.Trace) (at record.Frame, depth int, ok bool) {
-	own := false
+// meet compares the stack of a waker with that of a waiting goroutine from their roots. It returns the
+// deepest function of the service's own that they have in common, and its depth; false: there is
+// none. If there are but functions of dependencies, the goroutine must be the only one that was
+// started with its first function, and that must be in common: a program may be all dependencies, but
+// many goroutines may run within one function of a library.
+func meet(a []record.Frame, other record.Wait, t *record.Trace) (at record.Frame, depth int, ok bool) {
+	b, own, alone := other.Stack, false, false
 	for i := 1; i <= min(len(a), len(b)); i++ {
 		f := b[len(b)-i]
 		if a[len(a)-i].Function != f.Function {
 			break
 		}
+		alone = alone || f.Function == other.Entry.Function && started(f.Function, t) <= few
 		if Own(f) || !own && !Standard(f.Function) {
 			at, depth, ok, own = unwrapped(f), i, true, own || Own(f)
 		}
 	}
-	return at, depth, ok && (own || alone(b[len(b)-1].Function, t))
+	return at, depth, ok && (own || alone)
 }
 
-// alone reports whether hardly any other goroutine was started with the function.
-func alone(function string, t *record.Trace) bool {
-	const few = 2
-	return slices.ContainsFunc(t.Groups, func(g record.Group) bool { return g.Entry.Function == function && g.Goroutines <= few })
+// few is the most goroutines of one first function that are taken for one another.
+const few = 2
+
+// started is the number of goroutines that were started with a function.
+func started(function string, t *record.Trace) int {
+	n := 0
+	for _, g := range t.Groups {
+		if g.Entry.Function == function {
+			n += g.Goroutines
+		}
+	}
+	return n
 }

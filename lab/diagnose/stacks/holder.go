@@ -13,6 +13,7 @@ type Holder struct {
 	Site            // Share is of the waiting; the line is where it releases the lock
 	Costs  *Site    // its statement that takes most of the time under the lock; nil: not seen
 	Calls  string   // callee of that statement; empty: the statement does the work itself
+	Within bool     // the callee is called by a library that the statement calls
 	Awaits WaitKind // what it waits for, most of the time under the lock; empty: it computes, or not seen
 	Booked bool     // shown by the mutex profile, and not only by the trace
 	// Busy is the share of the time in which the lock is held there, and Computes the part of it in
@@ -27,7 +28,11 @@ func (h Holder) Doing() string {
 	}
 	text := fmt.Sprintf("; while it is held, %.0f%% of the time is spent at %s", 100*h.Costs.Share, h.Costs.Location())
 	if h.Calls != "" {
-		text = fmt.Sprintf("; while it is held, %.0f%% of the time is spent in %s, called at %s", 100*h.Costs.Share, h.Calls, h.Costs.Location())
+		called := "called at"
+		if h.Within {
+			called = "below"
+		}
+		text = fmt.Sprintf("; while it is held, %.0f%% of the time is spent in %s, %s %s", 100*h.Costs.Share, h.Calls, called, h.Costs.Location())
 	}
 	if h.Awaits == WaitDisk || h.Awaits == WaitNetwork {
 		text += ", most of it waiting " + h.Awaits.InWords()
@@ -63,7 +68,7 @@ func HolderOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
 	switch {
 	case booked:
 		unlocking = Unprofiled(p).Stacks
-	case unlocking == nil && t != nil:
+	case unlocking == nil && t != nil && t.Procs > 0:
 		unlocking = inside(of, t)
 	}
 	where := Sites(unlocking)
@@ -71,14 +76,15 @@ func HolderOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
 		return Holder{}, false
 	}
 	h := Holder{Site: where[0], Booked: booked}
-	h.spend(r, t, of, unlocking)
+	h.spend(r, t, WaitLock, of, unlocking)
 	return h, true
 }
 
 // inside finds goroutines that wait while they hold the lock, where no wait for it ended within the
 // trace: they were called like a goroutine that waits for it, and are in the same function at a
-// later line.
+// later line. Together they must be about one goroutine: more are beyond the release.
 func inside(of []record.Wait, t *record.Trace) (out []record.Stack) {
+	together := 0.0
 	for _, other := range t.Waits {
 		switch What(other) {
 		case WaitDisk, WaitSyscall, WaitNetwork, WaitTimer:
@@ -87,7 +93,11 @@ func inside(of []record.Wait, t *record.Trace) (out []record.Stack) {
 		}
 		if slices.ContainsFunc(of, func(w record.Wait) bool { return laterThan(w.Stack, other.Stack) }) {
 			out = append(out, record.Stack{Frames: other.Stack, Value: other.Seconds})
+			together += other.Seconds
 		}
+	}
+	if least, most := 0.5*t.Seconds, 1.05*t.Seconds; together < least || together > most {
+		return nil
 	}
 	return out
 }
@@ -121,13 +131,13 @@ func TakerOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
 		return Holder{}, false
 	}
 	h := Holder{Site: where[0]}
-	h.spend(r, t, of, back)
+	h.spend(r, t, WaitPool, of, back)
 	return h, true
 }
 
 // spend finds how the holder spends the time between acquiring and releasing the lock: computing,
-// by the CPU profile, and waiting, by the trace.
-func (h *Holder) spend(r *record.Run, t *record.Trace, of []record.Wait, unlocking []record.Stack) {
+// by the CPU profile, and waiting, by the trace. held is the kind of the waits for it.
+func (h *Holder) spend(r *record.Run, t *record.Trace, held WaitKind, of []record.Wait, unlocking []record.Stack) {
 	in := h.section(of, unlocking)
 	type statement struct {
 		line  int // of the holder
@@ -161,7 +171,7 @@ func (h *Holder) spend(r *record.Run, t *record.Trace, of []record.Wait, unlocki
 	if t != nil {
 		for _, w := range t.Waits {
 			kind := What(w)
-			if kind == WaitLock || kind == WaitPool || !add(w.Stack, w.Seconds/t.Seconds) {
+			if kind == held || !add(w.Stack, w.Seconds/t.Seconds) {
 				continue
 			}
 			if kind == WaitNetwork && ofFile(w.Stack) {
@@ -170,6 +180,7 @@ func (h *Holder) spend(r *record.Run, t *record.Trace, of []record.Wait, unlocki
 			waits[kind] += w.Seconds / t.Seconds
 		}
 	}
+	h.Within = in.function != h.Function
 	if in.from > 0 && !in.readers {
 		h.Busy, h.Computes = min(whole, 1), min(computes, 1)
 	}
@@ -198,7 +209,7 @@ type section struct {
 // both are in one statement of it, a call, it is between them in the called function, and so on.
 func (h *Holder) section(of []record.Wait, unlocking []record.Stack) section {
 	in := section{function: h.Function, file: h.File}
-	for {
+	for been := map[string]bool{}; ; been[in.function] = true {
 		acquired, released := map[string]bool{}, map[string]record.Frame{}
 		in.from, in.to = 0, 0
 		for _, w := range of {
@@ -230,7 +241,7 @@ func (h *Holder) section(of []record.Wait, unlocking []record.Stack) section {
 				into, ok = f, true
 			}
 		}
-		if !ok || into.Function == in.function {
+		if !ok || been[into.Function] || into.Function == in.function {
 			return in
 		}
 		in.function, in.file = into.Function, into.File

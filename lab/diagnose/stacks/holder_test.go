@@ -29,12 +29,12 @@ func TestHolderInALibrary(t *testing.T) {
 	if !ok || h.Function != "main.put" || h.Awaits != WaitDisk || h.Calls != "example.com/store.(*Tx).Commit" || h.Costs == nil || h.Costs.Line != 86 || h.Busy != 0.9 {
 		t.Errorf("%+v, costs %+v", h, h.Costs)
 	}
-	want := "; while it is held, 100% of the time is spent in example.com/store.(*Tx).Commit, called at main.go:86, most of it waiting for a file"
+	want := "; while it is held, 100% of the time is spent in example.com/store.(*Tx).Commit, below main.go:86, most of it waiting for a file"
 	if h.Doing() != want {
 		t.Errorf("%s", h.Doing())
 	}
 	// Nor is anything different while no wait ends: the holder is the one that is further in the call.
-	lock.WokenBy, lock.Count = nil, 0
+	lock.WokenBy, lock.Count, trace.Procs = nil, 0, 2
 	trace.Waits[0] = lock
 	h, ok = HolderOf(&record.Run{Dir: t.TempDir()}, trace, []record.Wait{lock})
 	if !ok || h.Function != "main.put" || h.Doing() != want {

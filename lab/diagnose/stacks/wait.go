@@ -39,7 +39,7 @@ var inWords = map[WaitKind]string{
 	WaitChannel: "on a channel",
 	WaitSelect:  "in a select",
 	WaitCond:    "on a condition variable",
-	WaitGroup:   "for goroutines that they started",
+	WaitGroup:   "for goroutines that were started for it",
 	WaitTimer:   "for time to pass",
 	WaitLock:    "for a lock",
 	WaitGC:      "for the garbage collector",

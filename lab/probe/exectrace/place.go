@@ -14,6 +14,9 @@ type spot struct {
 	reason string
 	stack  *stack
 	entry  *entry
+	// site is, of waits at an unknown place, the stack that ended them: those that the same code ends
+	// are for the same.
+	site *stack
 }
 
 // place is a place in the code at which goroutines waited, and the sums over their waits.
@@ -45,14 +48,18 @@ func (s *summary) enter(g *goroutine, w wait) {
 	if w.entry = g.entry; w.entry == nil {
 		w.entry = s.entryOf(record.Frame{})
 	}
-	p := s.places[w.spot]
+	at := w.spot
+	if at.stack == nil && w.ended && w.waker != nil && !w.waker.own {
+		at.site = w.site
+	}
+	p := s.places[at]
 	if p == nil {
 		if len(s.places) >= maxPlaces {
 			s.rest += w.lasted
 			return
 		}
-		p = &place{spot: w.spot, wakers: map[*goroutine]int64{}, sites: map[*stack]int64{}}
-		s.places[w.spot] = p
+		p = &place{spot: at, wakers: map[*goroutine]int64{}, sites: map[*stack]int64{}}
+		s.places[at] = p
 	}
 	p.waited += w.lasted
 	if g.meets(p) {
