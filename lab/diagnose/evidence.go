@@ -76,7 +76,12 @@ func (e *evidence) behind() (out []chainLink) {
 		}
 		out = append(out, h)
 	}
-	if out != nil {
+	if n := len(out); n > 0 {
+		// A goroutine that is busy most of the time waits for its next piece of work the rest of it.
+		forWork := out[n-1].For == stacks.WaitChannel || out[n-1].For == stacks.WaitSelect || out[n-1].For == stacks.WaitCond
+		if forWork && e.signals[rules.SerialBusy] >= rules.Defaults.Value(rules.ThresholdSerialBusy) {
+			return nil
+		}
 		return out
 	}
 	by, own := stacks.UserFrame(longest.WokenBy)
