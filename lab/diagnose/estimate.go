@@ -71,7 +71,13 @@ func (d *Diagnosis) removal(run *record.Run, e evidence) whatif.Removal {
 		}
 		return r
 	case d.Bottleneck == rules.Wait:
-		return whatif.Removal{Waits: []string{d.Kind}}
+		r := whatif.Removal{Waits: []string{d.Kind}}
+		if _, of := e.serial(); d.Signals[rules.SerialBusy] >= rules.Defaults.Value(rules.ThresholdSerialBusy) && len(of) > 0 {
+			// What that goroutine does, and those that it starts, may not be needed: the most is without it.
+			elsewhere := slices.DeleteFunc(slices.Clone(e.cpu.Stacks), func(s record.Stack) bool { return stacks.InRequest(s.Frames) })
+			r.CPU, r.CPUOf = stacks.Sum(elsewhere)/e.cpu.Total(), "outside of the requests, in the one goroutine for which they wait and those that it starts"
+		}
+		return r
 	case d.Bottleneck == rules.GC:
 		return whatif.Removal{CPU: d.Signals[rules.Allocating], CPUOf: "spent allocating and collecting"}
 	case d.Bottleneck == rules.Syscall:

@@ -39,20 +39,26 @@ func (e *evidence) serialText(v float64) string {
 // spends finds where the one goroutine that requests wait for spends its CPU time, if that is not
 // its first function; nil: not seen.
 func (e *evidence) spends() *stacks.Site {
+	entry, of := e.serial()
+	if p, ok := stacks.HalfSite(of, stacks.Sum(of)); ok && p.Function != entry.Function {
+		return &p
+	}
+	return nil
+}
+
+// serial returns the CPU profile's stacks of the one goroutine that requests wait for, and the
+// function of the service's own that it runs.
+func (e *evidence) serial() (entry record.Frame, of []record.Stack) {
 	entry, ok := stacks.Entry(e.waker)
 	if !ok || e.cpu == nil {
-		return nil
+		return entry, nil
 	}
-	var of []record.Stack
 	for _, s := range e.cpu.Stacks {
 		if slices.ContainsFunc(s.Frames, func(f record.Frame) bool { return f.Function == entry.Function }) {
 			of = append(of, s)
 		}
 	}
-	if p, ok := stacks.HalfSite(of, stacks.Sum(of)); ok && p.Function != entry.Function {
-		return &p
-	}
-	return nil
+	return entry, of
 }
 
 // behind follows the longest wait of the kind that took most of the requests' time.
