@@ -89,3 +89,23 @@ func serving(t *testing.T, s *suite.Service) (url string, end func()) {
 		}
 	}
 }
+
+// A request is answered also when the log cannot be written.
+func TestLogThatCannotBeWritten(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent()) // the other servers' packages keep some
+	t.Setenv("TMPDIR", t.TempDir())
+	r, err := newReplica(10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	if err := r.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // one that may be waiting as it ends, and one that comes later
+		w := httptest.NewRecorder()
+		if r.put(w, httptest.NewRequest(http.MethodGet, "/put", nil)); w.Code != http.StatusInternalServerError {
+			t.Error(w.Code, w.Body)
+		}
+	}
+}
