@@ -15,8 +15,12 @@ import (
 	"dyno/subjects/bounds/suite"
 )
 
-// theirs are goroutines that outlive the library's Close: fasthttp's pool of workers sleeps once more.
-var theirs = goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2")
+// theirs are goroutines that outlive the library's Close: fasthttp's pool of workers sleeps once more, and one
+// keeps the date for all its servers.
+var theirs = []goleak.Option{
+	goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
+	goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
+}
 
 // A calibration checks names before it builds the servers.
 func TestNamesOfTheCalibration(t *testing.T) {
@@ -34,7 +38,7 @@ func TestNamesOfTheCalibration(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	for _, e := range suite.Listed(servers) {
 		t.Run(e.Name, func(t *testing.T) {
-			defer goleak.VerifyNone(t, theirs)
+			defer goleak.VerifyNone(t, theirs...)
 			t.Setenv("TMPDIR", t.TempDir())
 			_, start, err := suite.Drawn(e, 3, nil)
 			if err != nil {
@@ -86,6 +90,26 @@ func serving(t *testing.T, s *suite.Service) (url string, end func()) {
 		srv.Listener.Close()
 		if err := <-done; err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// A request is answered also when the log cannot be written.
+func TestLogThatCannotBeWritten(t *testing.T) {
+	defer goleak.VerifyNone(t, theirs...)
+	t.Setenv("TMPDIR", t.TempDir())
+	r, err := newReplica(10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	if err := r.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // one that may be waiting as it ends, and one that comes later
+		w := httptest.NewRecorder()
+		if r.put(w, httptest.NewRequest(http.MethodGet, "/put", nil)); w.Code != http.StatusInternalServerError {
+			t.Error(w.Code, w.Body)
 		}
 	}
 }

@@ -98,8 +98,8 @@ func (r *replica) put(w http.ResponseWriter, req *http.Request) {
 		answer(w, nil)
 	case <-req.Context().Done():
 		r.finish(n)
-	case <-r.stopped:
-		answer(w, errors.New("it ends"))
+	case <-r.done:
+		answer(w, errors.New("no entry is kept any more"))
 	}
 }
 
@@ -113,9 +113,10 @@ func (r *replica) finish(n uint64) {
 	}
 }
 
-// run keeps and applies what raft says is ready, until the replica stops.
+// run keeps and applies what raft says is ready, until the replica stops or the log cannot be written.
 func (r *replica) run() {
 	defer close(r.done)
+	defer r.node.Stop() // a put that proposes gets an error
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -174,7 +175,6 @@ func (r *replica) apply(e *raftpb.Entry) {
 func (r *replica) close() {
 	close(r.stopped)
 	<-r.done
-	r.node.Stop()
 	r.db.Close()
 	os.RemoveAll(r.folder)
 }

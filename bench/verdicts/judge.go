@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
-	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -15,9 +16,9 @@ import (
 const (
 	right    = "right"
 	wrong    = "wrong"    // it names another bound
-	unknown  = "unknown"  // it says that it cannot name the bound, or that the machine was the limit
+	unknown  = "unknown"  // it says that it cannot name the bound, that the machine was the limit, or that it is not valid
 	noUse    = "no use"   // the right bound, at a place that is not the cause
-	unproven = "unproven" // the change did not relieve the load, so that nothing can be said
+	unproven = "unproven" // the change did not relieve the load, so that a verdict that agrees is worth nothing
 )
 
 // worst orders what a load is judged by: of repeats, the first of these counts.
@@ -26,8 +27,13 @@ var worst = []string{wrong, unknown, noUse, right}
 // least is the ratio from which on a change shows that what it relieves is the bound.
 const least = 1.2
 
+// sheds is the kind of a bound that is a limit: the service refuses what exceeds it, and whatever else the
+// diagnosis says is about the requests that it serves.
+const sheds = "sheds"
+
 // diagnosis is what dyno diagnose --json prints, as far as it is judged.
 type diagnosis struct {
+	Valid     bool
 	BoundBy   string `json:"bound_by"`
 	Kind      string
 	Confirmed bool
@@ -39,6 +45,7 @@ type diagnosis struct {
 
 // comparison is what dyno compare --json prints.
 type comparison struct {
+	Valid  bool
 	Reason string
 	Steps  []struct{ Change string }
 	Metric struct {
@@ -48,6 +55,25 @@ type comparison struct {
 		}
 	} `json:"metrics"`
 	Made map[string]any
+}
+
+// kinds returns what the diagnosis says it is bound by, first with its kind: wait (network).
+func (d diagnosis) kinds() []string {
+	if d.Kind == "" {
+		return []string{d.BoundBy}
+	}
+	return []string{d.BoundBy + " (" + d.Kind + ")", d.BoundBy}
+}
+
+// packages is the path of a package before its last element.
+var packages = regexp.MustCompile(`(?:[\w.~-]+/)+`)
+
+// place returns the first place.
+func (d diagnosis) place() string {
+	if len(d.Where) == 0 {
+		return ""
+	}
+	return packages.ReplaceAllString(d.Where[0].Function, "")
 }
 
 // row is the result of a load, as it is stored and shown.
@@ -67,6 +93,8 @@ type row struct {
 	Same     int        `json:"same"` // repeats whose verdict is that of the first
 	Repeats  int        `json:"repeats"`
 	Commit   string     `json:"commit"` // of the dyno that said it
+	Others   *float64   `json:"others"` // share of the machine that others took during the comparison
+	Steal    *float64   `json:"steal"`  // and the hypervisor
 	made     map[string]any
 	first    string // the first diagnosis of several
 }
@@ -84,29 +112,26 @@ func (r *row) add(l bound, d diagnosis) {
 	if r.Judged != "" && slices.Index(worst, judged) >= slices.Index(worst, r.Judged) {
 		return
 	}
-	r.Judged, r.BoundBy, r.Place, r.Sure = judged, d.BoundBy, "", "unconfirmed"
+	r.Judged, r.BoundBy, r.Place, r.Sure = judged, d.kinds()[0], d.place(), "unconfirmed"
 	if d.Confirmed {
 		r.Sure = "confirmed"
 	}
-	if d.Kind != "" {
-		r.BoundBy += " (" + d.Kind + ")"
-	}
-	if len(d.Where) > 0 {
-		r.Place = path.Base(d.Where[0].Function)
+	if d.Sheds != "" {
+		r.BoundBy = sheds + ", " + r.BoundBy
 	}
 	r.Said = strings.TrimSpace(strings.Join([]string{d.Sheds, d.Headline, d.Reason}, " "))
 }
 
 // judge holds a diagnosis against the bound.
 func (l bound) judge(d diagnosis) string {
-	said := d.Headline + "\n" + d.Sheds
-	for _, w := range d.Where {
-		said += "\n" + w.Function
+	says, said := d.kinds(), packages.ReplaceAllString(d.Headline, "")+"\n"+d.place()
+	if slices.Contains(l.Kinds, sheds) && d.Sheds != "" {
+		says, said = []string{sheds}, d.Sheds
 	}
 	switch {
-	case d.BoundBy == "" || d.BoundBy == "unknown" && !slices.Contains(l.Kinds, "unknown") || d.BoundBy == "environment":
+	case !d.Valid || slices.Contains([]string{"", "unknown", "environment"}, says[0]):
 		return unknown
-	case !slices.Contains(l.Kinds, d.BoundBy):
+	case !slices.ContainsFunc(says, func(k string) bool { return slices.Contains(l.Kinds, k) }):
 		return wrong
 	case !l.place.MatchString(said):
 		return noUse
@@ -114,17 +139,43 @@ func (l bound) judge(d diagnosis) string {
 	return right
 }
 
-// compare adds what the change brought.
+// compare adds what the change brought. A wrong verdict stays wrong, whatever that is.
 func (r *row) compare(c comparison) error {
 	w := c.Metric.Work
-	if w.Ratio == nil || w.Interval == nil || len(c.Steps) != 2 {
+	switch {
+	case !c.Valid:
+		return fmt.Errorf("the comparison is not valid: %s", c.Reason)
+	case w.Ratio == nil || w.Interval == nil || len(c.Steps) != 2:
 		return fmt.Errorf("the comparison has no ratio: %s", c.Reason)
 	}
 	r.Ratio, r.Interval, r.Change, r.made = *w.Ratio, *w.Interval, c.Steps[1].Change, c.Made
-	if r.Ratio < least || r.Interval[0] <= 1 {
+	r.Others, r.Steal = share(c.Made, "others"), share(c.Made, "steal")
+	if (r.Ratio < least || r.Interval[0] <= 1) && r.Judged != wrong {
 		r.Judged = unproven
 	}
 	return nil
+}
+
+// share returns a share of what a comparison was made on; nil: it is not known.
+func share(made map[string]any, name string) *float64 {
+	if v, ok := made[name].(float64); ok {
+		return &v
+	}
+	return nil
+}
+
+// highest returns the highest share of the rows; nil: that of a row is not known.
+func highest(rows []row, of func(row) *float64) (most *float64) {
+	for _, r := range rows {
+		v := of(r)
+		if v == nil {
+			return nil
+		}
+		if most == nil || *v > *most {
+			most = v
+		}
+	}
+	return most
 }
 
 // results is the file that keeps the rows.
@@ -134,7 +185,7 @@ type results struct {
 	Made   map[string]any `json:"made"`
 }
 
-// keep replaces a load's row in the file, or adds it.
+// keep replaces a load's row in the file, or adds it. What others took of the machine is the highest of all rows.
 func keep(file string, r row, made map[string]any) error {
 	all := results{Schema: "dyno.verdicts/1"}
 	text, err := os.ReadFile(file)
@@ -150,7 +201,10 @@ func keep(file string, r row, made map[string]any) error {
 		all.Steps = append(all.Steps, r)
 	}
 	slices.SortFunc(all.Steps, func(a, b row) int { return strings.Compare(a.Name, b.Name) })
-	all.Made = made
+	all.Made = map[string]any{}
+	maps.Copy(all.Made, made)
+	all.Made["others"] = highest(all.Steps, func(r row) *float64 { return r.Others })
+	all.Made["steal"] = highest(all.Steps, func(r row) *float64 { return r.Steal })
 	if text, err = json.MarshalIndent(all, "", "  "); err != nil {
 		return err
 	}

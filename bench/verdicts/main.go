@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -30,7 +31,7 @@ import (
 
 const usage = `Verdicts diagnoses programs that others wrote, and prints for each load what bounds it, what dyno says, and whether that
 is right. What bounds a load was established by a change that relieves it: the variant "changed" of its scenario, which is
-compared with "as-is" in turns each time. It counts only if it carries at least 1.2 times as much.
+compared with "as-is" in turns each time. A verdict counts as right only if that carries at least 1.2 times as much.
 
 Each program is built once, into a folder of the user's cache; one that cannot be fetched or built is skipped, with the reason.
 It runs in this repository's root and takes up to two minutes per load. With that folder in PATH, each load runs without it
@@ -176,7 +177,8 @@ func (o *options) madeBy(r row) map[string]any {
 	if o.beside {
 		words = append(words, "--beside-burn")
 	}
-	made := maps.Clone(r.made)
+	made := map[string]any{} // a comparison may have none
+	maps.Copy(made, r.made)
 	made["command"], made["packages"] = append(words, "--quick"), []string{"dyno/cmd/dyno"}
 	made["commit"], made["modified"] = r.Commit, o.modified
 	return made
@@ -233,8 +235,10 @@ const compareFor = "100s"
 func (o *options) dynoJSON(ctx context.Context, into any, folder string, beside bool, args ...string) error {
 	if beside {
 		burning, stop := context.WithCancel(ctx)
+		var neighbour sync.WaitGroup
+		neighbour.Go(func() { burn(burning) })
+		defer neighbour.Wait()
 		defer stop()
-		go burn(burning)
 	}
 	cmd := exec.CommandContext(ctx, o.dyno, append([]string{args[0], "--quick", "--json", "--out", filepath.Join(o.out, folder)}, args[1:]...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches it once, through this process

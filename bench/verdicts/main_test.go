@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 	"dyno/lab/scenario"
 
 	"github.com/spf13/pflag"
+	"go.uber.org/goleak"
 )
 
 // The list names every scenario once, each with the program as it is and its change, and an answer that
@@ -58,64 +58,6 @@ func TestLoads(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
-	l := bound{Kinds: []string{"wait"}, place: regexp.MustCompile(`Sync`)}
-	at := func(boundBy string, functions ...string) (d diagnosis) {
-		d.BoundBy = boundBy
-		for _, f := range functions {
-			d.Where = append(d.Where, struct{ Function string }{f})
-		}
-		return d
-	}
-	for _, c := range []struct {
-		said diagnosis
-		want string
-	}{
-		{at("wait", "os.(*File).Sync"), right},
-		{at("wait", "main.serve"), noUse},
-		{at("cpu", "os.(*File).Sync"), wrong},
-		{at("generator"), wrong},
-		{at("unknown"), unknown},
-		{at("environment"), unknown},
-		{at(""), unknown},
-	} {
-		if got := l.judge(c.said); got != c.want {
-			t.Errorf("%+v: %s, want %s", c.said, got, c.want)
-		}
-	}
-}
-
-// The worst of several diagnoses counts, and only those like the first are the same.
-func TestRepeats(t *testing.T) {
-	l := bound{Kinds: []string{"wait", "lock"}, place: regexp.MustCompile(``)}
-	var r row
-	for _, said := range []string{"wait", "wait", "cpu", "unknown", "wait"} {
-		r.add(l, diagnosis{BoundBy: said, Kind: "disk", Confirmed: said == "wait"})
-	}
-	if r.Judged != wrong || r.BoundBy != "cpu (disk)" || r.Sure != "unconfirmed" || r.Same != 3 {
-		t.Errorf("%+v", r)
-	}
-}
-
-// A change that brings too little, or nothing for certain, proves nothing.
-func TestUnproven(t *testing.T) {
-	for _, c := range []struct {
-		ratio, lo float64
-		want      string
-	}{{2, 1.5, right}, {1.1, 1.05, unproven}, {1.5, 0.9, unproven}} {
-		var said comparison
-		said.Steps = make([]struct{ Change string }, 2)
-		said.Metric.Work.Ratio, said.Metric.Work.Interval = &c.ratio, &[2]float64{c.lo, 3}
-		r := row{Judged: right}
-		if err := r.compare(said); err != nil || r.Judged != c.want {
-			t.Errorf("%v: %s, %v", c, r.Judged, err)
-		}
-	}
-	if err := new(row).compare(comparison{Reason: "no turn"}); err == nil || !strings.Contains(err.Error(), "no turn") {
-		t.Error(err)
-	}
-}
-
 // Loads that are not run again stay in the file.
 func TestKeep(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "verdicts.json")
@@ -130,6 +72,34 @@ func TestKeep(t *testing.T) {
 	}
 	if strings.Count(string(text), `"name"`) != 2 || strings.Contains(string(text), wrong) || !strings.Contains(string(text), `"commit": "c"`) {
 		t.Error(string(text))
+	}
+}
+
+// What others took, as a table says it, is the highest of all rows, and not known where that of a row is not.
+func TestOthers(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "verdicts.json")
+	for _, c := range []struct {
+		name   string
+		others any
+		want   string
+	}{{"b", 0.1, `"others": 0.1,`}, {"a", 0.4, `"others": 0.4,`}, {"c", 0.2, `"others": 0.4,`}, {"d", nil, `"others": null,`}} {
+		r := row{Name: c.name, Others: share(map[string]any{"others": c.others}, "others")}
+		if err := keep(file, r, new(options).madeBy(r)); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(file)
+		if _, made, _ := strings.Cut(string(text), `"made"`); err != nil || !strings.Contains(made, c.want) {
+			t.Errorf("%v: %s, %v", c, made, err)
+		}
+	}
+}
+
+// The neighbour ends with what it was beside.
+func TestBurn(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	o := &options{dyno: "go", out: t.TempDir()}
+	if err := o.dynoJSON(t.Context(), new(diagnosis), "x", true, "env"); err == nil {
+		t.Error("go env printed a diagnosis")
 	}
 }
 

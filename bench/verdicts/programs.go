@@ -47,8 +47,8 @@ type program struct {
 type bound struct {
 	Name  string   // of its scenario in loads, without .yaml
 	Truth string   // what bounds it, in words
-	Kinds []string // of verdicts that say so
-	Place string   // pattern of functions, or of the answer's words, one of which the answer must have
+	Kinds []string // verdicts that say so, as diagnosis.kinds has them
+	Place string   // pattern of what the headline or the first place must have; of Sheds, where the kind is sheds
 	place *regexp.Regexp
 }
 
