@@ -131,7 +131,7 @@ func (d *Diagnosis) remedy() string {
 		if d.behind == stacks.WaitDisk {
 			return remedies[string(stacks.WaitDisk)]
 		}
-		return "more goroutines at the other end, or several items at a time"
+		return "more goroutines at the other end, several items at a time, or less work for each"
 	case rules.Generator:
 		return "more machines that generate the load (--agents), or fewer checks of each response"
 	case rules.NotLoaded:
