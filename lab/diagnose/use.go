@@ -11,6 +11,7 @@ const (
 
 // UseText says how much of something is used, as a share: idle, busy or full, with the number.
 func UseText(share float64) string {
+	share = math.Round(share*100) / 100 // as the number says
 	word := "busy"
 	switch {
 	case share < idleBelow:

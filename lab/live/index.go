@@ -54,7 +54,7 @@ type head struct {
 	// Slices reports whether variants took turns.
 	Slices bool
 	Stamp  folder.Stamp
-	Steps  []head // of a search, whose Exp is that of its first; empty: it is an experiment
+	Steps  steps // of a search, whose Exp is that of its first; empty: it is an experiment
 }
 
 // index is the folder that holds the experiments. It opens nothing outside that folder: names are
@@ -153,7 +153,7 @@ func (s *index) newest(text string, most int) (out []head, left int, err error) 
 	type candidate struct {
 		name    string
 		changed time.Time
-		search  bool
+		steps   steps // of a search
 	}
 	var found []candidate
 	for _, e := range entries {
@@ -161,9 +161,9 @@ func (s *index) newest(text string, most int) (out []head, left int, err error) 
 			continue
 		}
 		if changed, ok := folder.Exists(filepath.Join(s.dir, e.Name())); ok {
-			found = append(found, candidate{e.Name(), changed, false})
-		} else if changed, ok := s.isSearch(e.Name()); ok {
-			found = append(found, candidate{e.Name(), changed, true})
+			found = append(found, candidate{e.Name(), changed, nil})
+		} else if steps, ok := s.isSearch(e.Name()); ok {
+			found = append(found, candidate{e.Name(), steps[len(steps)-1].changed, steps})
 		}
 	}
 	slices.SortFunc(found, func(a, b candidate) int {
@@ -173,9 +173,9 @@ func (s *index) newest(text string, most int) (out []head, left int, err error) 
 		if len(out) == most {
 			return out, len(found) - i, nil
 		}
-		if c.search {
-			if steps, err := s.steps(c.name); err == nil {
-				out = append(out, head{Name: c.name, Exp: steps[0].Exp, Steps: steps})
+		if len(c.steps) > 0 {
+			if h, err := s.head(c.steps[0].name); err == nil {
+				out = append(out, head{Name: c.name, Exp: h.Exp, Steps: c.steps})
 			}
 		} else if h, err := s.head(c.name); err == nil {
 			out = append(out, h)

@@ -58,8 +58,10 @@ func (s *Server) entry(h head) listEntry {
 		Runs: len(h.Exp.Order), Slices: h.Slices,
 	}
 	if len(h.Steps) > 0 {
-		e.Kind, e.Steps, e.State = searchKind(h.Steps), len(h.Steps), s.index.searchState(h.Name, h.Steps)
-		if found := s.index.found(h.Name); found != "" {
+		last, found := h.Steps[len(h.Steps)-1], s.index.found(h.Name)
+		state, _ := s.index.state(last.name)
+		e.Kind, e.Steps, e.State = searchKind(h.Exp), len(h.Steps), searchState(found, last.changed, state)
+		if found != "" {
 			e.Answer = &answer{Answer: found}
 		}
 		return e

@@ -34,8 +34,8 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	h, err := s.index.head(name)
 	if errors.Is(err, errNone) {
-		if _, ok := s.index.isSearch(name); ok {
-			s.search(w, r, name)
+		if steps, ok := s.index.isSearch(name); ok {
+			s.search(w, r, name, steps)
 			return
 		}
 	}

@@ -3,16 +3,16 @@ package live
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"html/template"
 	"io"
-	"io/fs"
 	"net/http"
+	"os"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/report"
 	"dyno/lab/report/format"
@@ -23,45 +23,106 @@ import (
 
 // Bounds on the folder of a search.
 const (
-	maxSteps  = 500     // experiments
+	maxSteps  = 500     // files and folders
+	maxOthers = 16      // folders before its first experiment
 	maxResult = 1 << 20 // bytes of the file with its result
 )
 
 // results are the files in which searches leave what they found.
 var results = []string{"tune.json", "bisect.json"}
 
-// steps returns the experiments of a search, which is a folder of folders: that of dyno tune or
-// dyno bisect. They are in the order in which they began.
-func (s *index) steps(name string) (out []head, err error) {
+// commands are those whose experiments are in folders of one folder, the search.
+var commands = []string{"tune", "bisect"}
+
+// steps are the experiments of a search, in the order in which their descriptions changed: there is
+// at least one, and the last is the one in progress.
+type steps []step
+
+// step is an experiment of a search.
+type step struct {
+	name    string // SEARCH/EXPERIMENT
+	changed time.Time
+}
+
+// isSearch returns the experiments of a folder that is the search of dyno tune or dyno bisect: its
+// first experiment says so, or its result is there.
+func (s *index) isSearch(name string) (out steps, ok bool) {
 	root, err := s.root(name)
 	if err != nil {
-		return nil, err
+		return nil, false
 	}
 	defer root.Close()
+	for i, dir := range foldersIn(root) {
+		at, err := root.Lstat(path.Join(dir, folder.ExperimentFile))
+		switch {
+		case err == nil && len(out) == 0 && !s.searches(root, name+"/"+dir):
+			return nil, false
+		case err == nil:
+			out = append(out, step{name + "/" + dir, at.ModTime()})
+		case len(out) == 0 && i >= maxOthers:
+			return nil, false
+		}
+	}
+	slices.SortStableFunc(out, func(a, b step) int { return a.changed.Compare(b.changed) })
+	return out, len(out) > 0
+}
+
+// foldersIn returns the names of the folders in a folder, sorted; none if it holds too much.
+func foldersIn(root *os.Root) (names []string) {
 	dir, err := root.Open(".")
 	if err != nil {
-		return nil, fmt.Errorf("%q: %w", name, err)
+		return nil
 	}
 	defer dir.Close()
-	entries, _ := dir.ReadDir(maxSteps)
+	entries, _ := dir.ReadDir(maxSteps + 1)
+	if len(entries) > maxSteps {
+		return nil
+	}
 	for _, e := range entries {
-		if !e.IsDir() {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// searches reports whether an experiment in the folder of root was measured for a search.
+func (s *index) searches(root *os.Root, experiment string) bool {
+	for _, file := range results {
+		if at, err := root.Lstat(file); err == nil && at.Mode().IsRegular() {
+			return true
+		}
+	}
+	h, err := s.head(experiment)
+	return err == nil && searchCommand(h.Exp) != ""
+}
+
+// searchCommand is the command of the search for which an experiment was measured; empty: none.
+func searchCommand(e *record.Experiment) string {
+	if c := e.Command; len(c) > 1 && slices.Contains(commands, c[1]) {
+		return c[1]
+	}
+	return ""
+}
+
+// openAll returns the readable descriptions of the experiments in the order in which they began.
+func (s *index) openAll(of steps) (out []head, err error) {
+	for _, x := range of {
+		h, errHead := s.head(x.name)
+		if errHead != nil {
+			err = errHead
 			continue
 		}
-		if _, err := root.Lstat(path.Join(e.Name(), folder.ExperimentFile)); err != nil {
-			continue
-		}
-		if h, err := s.head(name + "/" + e.Name()); err == nil {
-			out = append(out, h)
-		}
+		out = append(out, h)
 	}
 	slices.SortFunc(out, func(a, b head) int {
 		return cmp.Or(a.Exp.Started.Compare(b.Exp.Started), strings.Compare(a.Name, b.Name))
 	})
-	if len(out) == 0 {
-		return nil, fmt.Errorf("%w: %q", errNone, name)
+	if len(out) > 0 {
+		err = nil
 	}
-	return out, nil
+	return out, err
 }
 
 // found returns what a search has found, in a sentence; empty: it has not ended.
@@ -88,31 +149,22 @@ func (s *index) found(name string) string {
 	return ""
 }
 
-// searchState reports whether a search is in progress: between two of its experiments, it builds.
-func (s *index) searchState(name string, steps []head) State {
-	last := time.Time{}
-	for _, h := range steps {
-		state, _ := s.state(h.Name)
-		if state != Ended {
-			return state
-		}
-		if h.Stamp.Changed.After(last) {
-			last = h.Stamp.Changed
-		}
-	}
-	if s.found(name) == "" && time.Since(last).Abs() < staleAfter {
+// searchState is the state of a search with an answer, or without one so far, by the states of its
+// experiments. Between two of them, it builds.
+func searchState(answer string, changed time.Time, of ...State) State {
+	switch {
+	case slices.Contains(of, Going):
+		return Going
+	case answer != "":
+		return Ended
+	case time.Since(changed).Abs() < staleAfter:
 		return Going
 	}
-	return Ended
+	return of[len(of)-1]
 }
 
 // searchKind is the command of a search.
-func searchKind(steps []head) string {
-	if c := steps[0].Exp.Command; len(c) > 1 && slices.Contains([]string{"tune", "bisect"}, c[1]) {
-		return c[1]
-	}
-	return "search"
-}
+func searchKind(first *record.Experiment) string { return cmp.Or(searchCommand(first), "search") }
 
 // searchPage is a search: its experiments, what they showed, and the one in progress.
 type searchPage struct {
@@ -125,14 +177,14 @@ type searchPage struct {
 }
 
 // search shows a search.
-func (s *Server) search(w http.ResponseWriter, r *http.Request, name string) {
-	steps, err := s.index.steps(name)
+func (s *Server) search(w http.ResponseWriter, r *http.Request, name string, of steps) {
+	steps, err := s.index.openAll(of)
 	if err != nil {
 		fail(w, err)
 		return
 	}
-	p := searchPage{Name: name, Title: cmp.Or(format.Subject(steps[0].Exp), name), Kind: searchKind(steps), State: s.index.searchState(name, steps), Answer: s.index.found(name)}
-	rows, ratios := []stepRow{}, view.Ratios{}
+	p := searchPage{Name: name, Title: cmp.Or(format.Subject(steps[0].Exp), name), Kind: searchKind(steps[0].Exp), Answer: s.index.found(name)}
+	rows, ratios, states, changed := []stepRow{}, view.Ratios{}, []State{}, time.Time{}
 	for _, h := range steps {
 		row := stepRow{head: h}
 		row.state, _ = s.index.state(h.Name)
@@ -147,8 +199,12 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request, name string) {
 				ratios.Rows = append(ratios.Rows, a.ratios...)
 			}
 		}
-		rows = append(rows, row)
+		rows, states = append(rows, row), append(states, row.state)
+		if h.Stamp.Changed.After(changed) {
+			changed = h.Stamp.Changed
+		}
 	}
+	p.State = searchState(p.Answer, changed, states...)
 	if p.Steps, err = html.Table(stepTable(rows)); err == nil && len(ratios.Rows) > 0 {
 		p.Ratios, err = html.Ratios(ratios)
 	}
@@ -186,26 +242,4 @@ func ratiosOf(r *report.Report) (out []view.RatioRow) {
 		}
 	}
 	return out
-}
-
-// isSearch reports whether a folder holds experiments in folders of its own, and when they changed.
-func (s *index) isSearch(name string) (changed time.Time, ok bool) {
-	root, err := s.root(name)
-	if err != nil {
-		return time.Time{}, false
-	}
-	defer root.Close()
-	entries, err := fs.ReadDir(root.FS(), ".")
-	if err != nil || len(entries) > maxSteps {
-		return time.Time{}, false
-	}
-	for _, e := range entries {
-		if at, err := root.Lstat(path.Join(e.Name(), folder.ExperimentFile)); err == nil && e.IsDir() {
-			ok = true
-			if at.ModTime().After(changed) {
-				changed = at.ModTime()
-			}
-		}
-	}
-	return changed, ok
 }

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -79,5 +80,66 @@ func TestSearch(t *testing.T) {
 	}
 	if w := get(t, s, "/run/shop-tune%2Flinked/"); w.Code != http.StatusNotFound {
 		t.Errorf("a link is followed: %d", w.Code)
+	}
+}
+
+// TestSearchState: what goes on counts before what is broken off, and a result before both is the
+// end.
+func TestSearchState(t *testing.T) {
+	old := time.Now().Add(-time.Hour)
+	for name, tt := range map[string]struct {
+		answer  string
+		changed time.Time
+		of      []State
+		want    State
+	}{
+		"one goes on after a broken one":  {"", old, []State{Broken, Going}, Going},
+		"a result after a broken one":     {"found", old, []State{Ended, Broken, Ended}, Ended},
+		"a result just now":               {"found", time.Now(), []State{Ended}, Ended},
+		"between two, one broken earlier": {"", time.Now(), []State{Broken, Ended}, Going},
+		"the last is broken off":          {"", old, []State{Ended, Broken}, Broken},
+		"no result, and nothing goes on":  {"", old, []State{Ended, Ended}, Ended},
+	} {
+		if got := searchState(tt.answer, tt.changed, tt.of...); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// TestFoldersThatAreNoSearch: a folder of experiments that were measured for something else is not
+// shown, nor one with more in it than a search has.
+func TestFoldersThatAreNoSearch(t *testing.T) {
+	dir := t.TempDir()
+	in := func(of, name, command string) {
+		m := livetest.New(t, filepath.Join(dir, of, name), record.KindCompare, time.Unix(1.7e9, 0), "plain", "tuned")
+		m.Exp.Command = []string{"dyno", command, "shop.yaml"}
+		if folder.Save(m.Exp); m.Exp.Unwritten != nil {
+			t.Fatal(m.Exp.Unwritten)
+		}
+	}
+	for i := range maxSteps + 1 {
+		if err := os.MkdirAll(filepath.Join(dir, "full", fmt.Sprint(i)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if i <= maxOthers {
+			os.MkdirAll(filepath.Join(dir, "others", fmt.Sprint(i)), 0o755)
+		}
+	}
+	in("bisected", "01", "bisect")
+	in("verdicts", "a", "diagnose")
+	in("full", "01", "bisect")
+	in("others", "search-1", "tune")
+	in("answered", "a", "compare")
+	if err := os.WriteFile(filepath.Join(dir, "answered", "bisect.json"), []byte(`{"answer":"x"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"bisected": true, "verdicts": false, "full": false, "others": false, "answered": true} {
+		s := New(Options{Dir: dir})
+		if w := get(t, s, "/run/"+name+"/"); (w.Code == http.StatusOK) != want {
+			t.Errorf("%s: %d", name, w.Code)
+		}
+		if list := get(t, s, "/").Body.String(); strings.Contains(list, `href="/run/`+name+`/"`) != want {
+			t.Errorf("%s is in the list: %v", name, !want)
+		}
 	}
 }

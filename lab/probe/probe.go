@@ -50,6 +50,7 @@ type Watcher struct {
 	remote    bool // the agent's clock is not this machine's
 
 	sees usage.Seen // what the first reading found in /proc
+	cpus int        // number of CPUs whose busy time proc has; 0: not known
 }
 
 // Watch begins to watch. It returns an error if the debug address does not answer at all. A missing
@@ -70,7 +71,7 @@ func watch(ctx context.Context, o Options, from usage.Source) (*Watcher, error) 
 	}
 	s := usage.NewSampler(from, o.Processes)
 	w.read(s)
-	w.sees = s.Sees()
+	w.sees, w.cpus = s.Sees(), s.CPUs()
 	ctx, w.stop = context.WithCancel(ctx)
 	w.ended.Go(func() { w.sampleProc(ctx, s) })
 	if w.info != nil {

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"maps"
-	"runtime"
 	"slices"
 	"time"
 
@@ -90,10 +89,13 @@ func (w *Watcher) System(from, to int64) record.System {
 	out.StealCPU = per(a.Steal, b.Steal)
 	out.Peers, out.Outgoing = slices.Clone(w.peers), w.outgoing
 	out.DependencyCPU = per(a.Dependencies, b.Dependencies)
-	// The kernel counts busy time by ticks, and may count some of it late: there are no more CPUs than
-	// there are.
-	known := here + out.DependencyCPU + per(a.Self, b.Self)
-	out.OthersCPU = max(0, min(per(a.Busy, b.Busy)+out.StealCPU, float64(runtime.NumCPU()))-known)
+	// The kernel counts busy time by ticks, and may count some of it late: no more can be busy than
+	// the CPUs that are counted.
+	used := per(a.Busy, b.Busy) + out.StealCPU
+	if w.cpus > 0 {
+		used = min(used, float64(w.cpus))
+	}
+	out.OthersCPU = max(0, used-here-out.DependencyCPU-per(a.Self, b.Self))
 	if w.sees.PressureCPU {
 		out.PressureCPU = min(1, per(a.Pressure, b.Pressure))
 	}

@@ -158,6 +158,11 @@ func TestEnvironment(t *testing.T) {
 	want.PressureCPU, want.PressureIO = -1, -1
 	same("no PSI", w.System(from, to), want)
 	w = fakeWatcher(true, false)
+	w.cpus = 1 // of which the known processes and the hypervisor have more already
+	if got := w.System(from, to); got.OthersCPU != 0 {
+		t.Errorf("others used %v of one CPU", got.OthersCPU)
+	}
+	w = fakeWatcher(true, false)
 	w.proc = timeline[reading]{}
 	w.update(func() { w.proc.add(reading{usage.Reading{At: 1000 * window, CPU: 1, Self: 1, Busy: 1}}) })
 	w.update(func() {

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"dyno/lab/compare"
@@ -36,7 +37,7 @@ const (
 )
 
 // Badge returns the outcome of the experiment, unless the result says more: that requests failed,
-// that a part of it is missing, or that the compared variant is worse.
+// that something is worse, or that a part of it is missing.
 func (r *Report) Badge() Badge {
 	switch o := r.Outcome; o.Status {
 	case record.OutcomeComplete:
@@ -48,12 +49,25 @@ func (r *Report) Badge() Badge {
 	switch failed := r.FailuresText(); {
 	case failed != "":
 		return Badge{Bad, failures, failed + "; " + r.EvidenceText()}
+	case r.isWorse():
+		return Badge{Bad, worse, r.EvidenceText()}
 	case r.LacksText() != "":
 		return Badge{Part, partial, r.EvidenceText()}
-	case r.Comparison != nil && r.Comparison.Verdict == compare.Slower:
-		return Badge{Bad, worse, r.EvidenceText()}
 	}
 	return Badge{Good, record.OutcomeComplete, r.EvidenceText()}
+}
+
+// isWorse reports whether the compared variant is slower: one of several than its reference, or the
+// last step of a ladder than the baseline.
+func (r *Report) isWorse() bool {
+	slower := func(s Step) bool { return s.BaseVerdict == compare.Slower }
+	switch {
+	case r.Comparison != nil:
+		return r.Comparison.Verdict == compare.Slower
+	case r.Several():
+		return slices.ContainsFunc(r.Steps, slower)
+	}
+	return len(r.Steps) > 0 && slower(r.Steps[len(r.Steps)-1])
 }
 
 // FailuresText says how many requests of a single load failed, if that is more than the SLO permits,

@@ -119,6 +119,7 @@ type Step struct {
 	StepInterval  *format.Interval
 	Ablation      *compare.Comparison // the last step without this one; nil: not measured
 	Verdict       string              // in words, against the previous step
+	BaseVerdict   string              // compare.Faster...: against the baseline, or against Reference; empty: not compared
 	WouldDecide   string              // time that would decide a verdict compare.NotDecided
 	NoCapacity    string              // why there is no capacity, or only AtLeast, although there are other results
 	AtLeast       format.Value        // lower bound of the capacity, per second

@@ -75,7 +75,7 @@ func (s *Step) compared(row compare.Row, first bool, metric string) {
 	s.Warnings = append(s.Warnings, row.ToBaseline.Warnings...)
 	s.Ratio, s.RatioInterval = format.Measured(row.ToBaseline.Ratio), format.IntervalOf(row.ToBaseline.Interval)
 	base := row.ToBaseline
-	s.Verdict, s.WouldDecide = base.Verdict, base.TimeToDecide
+	s.Verdict, s.BaseVerdict, s.WouldDecide = base.Verdict, base.Verdict, base.TimeToDecide
 	if before := row.ToBefore; before != nil && before.Verdict != compare.Invalid {
 		s.StepRatio, s.StepInterval, s.Verdict = format.Measured(before.Ratio), format.IntervalOf(before.Interval), before.Verdict
 		s.WouldDecide = before.TimeToDecide

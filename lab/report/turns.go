@@ -52,7 +52,7 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 	}
 	base, before := work.ToBaseline, *work.ToBefore
 	s.Ratio, s.RatioInterval, s.StepRatio, s.StepInterval = format.Measured(base.Ratio), format.IntervalOf(base.Interval), format.Measured(before.Ratio), format.IntervalOf(before.Interval)
-	s.Verdict, s.WouldDecide = before.Verdict, before.TimeToDecide
+	s.Verdict, s.BaseVerdict, s.WouldDecide = before.Verdict, base.Verdict, before.TimeToDecide
 	s.CPURatio, s.CPUInterval = format.Measured(cpu.ToBaseline.Ratio), format.IntervalOf(cpu.ToBaseline.Interval)
 	s.CPUVerdict = cpu.ToBefore.Verdict
 	s.Ablation = work.Ablation

@@ -7,8 +7,8 @@
 //
 // Run, Task.Run and Interruptible own every goroutine that the package starts (the two HTTP
 // servers, the one that waits for signals, the one that runs a job or a command, the one that
-// exports traces, the one that reads the figures of a debug page) and wait for them before they return, except one that is stuck and ends with the
-// process. The service owns its own goroutines and ends them in Drain.
+// exports traces, the one that reads the figures of a debug page) and wait for them before they
+// return, except one that is stuck and ends with the process. The service owns its own goroutines and ends them in Drain.
 package daemon
 
 import (

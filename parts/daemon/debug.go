@@ -59,7 +59,8 @@ func (e *Env) Board(path string, b debugpage.Board) {
 }
 
 // Recent answers at a path of the debug address what figures of the service's metrics have been in
-// the last five minutes. The process reads them until it ends.
+// the last five minutes. The process reads them until
+// Drain is called.
 func (e *Env) Recent(path string, figures []debugpage.Figure) {
 	r := debugpage.NewRecent(figures, e.Metrics)
 	e.Debug.Handle("GET "+path, r)
@@ -71,14 +72,16 @@ func (e *Env) Recent(path string, figures []debugpage.Figure) {
 // debugHandler returns the handler of the debug address. Health and metrics are open to every peer
 // that can reach it; the rest (profiles, variables, the agent, the service's own pages in mux) is
 // for loopback peers and holders of the token.
-func debugHandler(mux *http.ServeMux, a *agent.Agent, token string, metrics prometheus.Gatherer, p *phase) http.Handler {
+func debugHandler(mux *http.ServeMux, a *agent.Agent, token string, metrics *prometheus.Registry, p *phase) http.Handler {
 	mux.Handle("/debug/dyno/", a)
 	profiles.Mount(mux, a)
 
+	all := runtimeMetrics()
+	metrics.MustRegister(taken{all})
 	open := http.NewServeMux()
 	open.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
 	open.HandleFunc("GET /readyz", p.readyz)
-	open.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+	open.Handle("GET /metrics", promhttp.HandlerFor(prometheus.Gatherers{all, metrics}, promhttp.HandlerOpts{Registry: metrics}))
 	guard := agent.NewGuard(token)
 	open.Handle("/debug/vars", guard.Wrap(http.HandlerFunc(debugpage.Variables)))
 	open.Handle("/debug/pprof/cmdline", guard.Wrap(http.HandlerFunc(debugpage.Cmdline)))
@@ -97,6 +100,13 @@ func runtimeMetrics() *prometheus.Registry {
 	)
 	return r
 }
+
+// taken has the names of metrics that are read elsewhere: a registry with it refuses others of the
+// same names.
+type taken struct{ prometheus.Collector }
+
+// Collect returns none of them.
+func (taken) Collect(chan<- prometheus.Metric) {}
 
 func newLog(w io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: redact.Attr}))

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -62,10 +63,22 @@ func (c exposition) Collect(out chan<- prometheus.Metric) {
 	}
 	for _, m := range c.metrics {
 		if m.Read != nil {
-			set(m.Name, m.Read())
+			c.guarded(out, m.Name, func() { set(m.Name, m.Read()) })
 		}
 	}
 	if c.collect != nil {
-		c.collect(set)
+		c.guarded(out, "metrics", func() { c.collect(set) })
 	}
+}
+
+// guarded makes an error of a panic, which would end the process: what a metric reads may be
+// closed already.
+func (c exposition) guarded(out chan<- prometheus.Metric, what string, read func()) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err := fmt.Errorf("reading %s: panic: %v", what, cause)
+			out <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(err), err)
+		}
+	}()
+	read()
 }

@@ -49,7 +49,8 @@ type process struct {
 	agent    *agent.Agent
 	pages    *http.Server // on the debug address
 	servers  sync.WaitGroup
-	forget   context.CancelFunc // ends what reads the figures of debug pages
+	forget   context.CancelFunc // ends readings
+	readings sync.WaitGroup     // what reads the figures of debug pages
 	draining chan struct{}
 	failed   chan error // the first reason to stop that is not a signal
 }
@@ -89,11 +90,11 @@ func (p *process) open() (*Env, error) {
 	env := &Env{Debug: http.NewServeMux(), Agent: p.agent, Data: p.options.data,
 		Choice: p.options.choice, ReadTimeout: p.options.readTimeout, Log: p.log, Metrics: prometheus.NewRegistry(),
 		Guard: p.options.guard, Sockets: p.options.sockets, Tracer: p.tracer, Draining: p.draining, Fail: p.fail,
-		keep: func(r *debugpage.Recent) { p.servers.Go(func() { r.Run(reading) }) }}
+		keep: func(r *debugpage.Recent) { p.readings.Go(func() { r.Run(reading) }) }}
 	if err := p.countSpans(env); err != nil {
 		return nil, err
 	}
-	pages := debugHandler(env.Debug, p.agent, p.options.debugToken, prometheus.Gatherers{runtimeMetrics(), env.Metrics}, &p.phase)
+	pages := debugHandler(env.Debug, p.agent, p.options.debugToken, env.Metrics, &p.phase)
 	p.pages = p.http(p.options.guard.Private().Wrap(pages, nil), 0) // a profile outlasts it
 	p.start("debug", p.pages, p.debug)
 	return env, nil
@@ -101,9 +102,7 @@ func (p *process) open() (*Env, error) {
 
 // close releases what open acquired, and waits for the servers.
 func (p *process) close() {
-	if p.forget != nil {
-		p.forget()
-	}
+	p.endReadings()
 	if p.pages != nil {
 		p.agent.Close() // ends the streams, which the server would wait for
 		ctx, cancel := context.WithTimeout(context.Background(), lastWords)
@@ -122,6 +121,21 @@ func (p *process) close() {
 	p.flush(context.Background()) // where it did not come to a drain
 	if p.lock != nil {
 		p.lock.Close() // last: the next process may start from here on
+	}
+}
+
+// endReadings stops reading the figures of debug pages. It waits for a reading in progress, but not
+// for one that is stuck: a figure may wait for what the service never releases.
+func (p *process) endReadings() {
+	if p.forget == nil {
+		return
+	}
+	p.forget()
+	ended := make(chan struct{})
+	go func() { p.readings.Wait(); close(ended) }() // outlives this only with a reading that is stuck
+	select {
+	case <-ended:
+	case <-time.After(lastWords):
 	}
 }
 

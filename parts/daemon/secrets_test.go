@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"dyno/agent"
 )
 
@@ -24,7 +26,7 @@ func TestDebugPagesHideSecrets(t *testing.T) {
 	os.Args = []string{"toyd", "serve", "--set", "jetstream_url=" + planted, "--debug-token", "s3cret", "--dsn", "host=h password='s3 cret' user=toy"}
 	a := agent.New(agent.Config{})
 	defer a.Close()
-	pages := debugHandler(http.NewServeMux(), a, "", runtimeMetrics(), new(phase))
+	pages := debugHandler(http.NewServeMux(), a, "", prometheus.NewRegistry(), new(phase))
 	for path, want := range map[string]string{
 		"/debug/vars":          `"jetstream_url=nats://ops:***@127.0.0.1:4222"`,
 		"/debug/pprof/cmdline": "\x00--debug-token\x00***\x00",

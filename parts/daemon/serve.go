@@ -143,6 +143,7 @@ func (p *process) drain(ctx context.Context, public Front, running Running) erro
 	if running.Drain == nil {
 		return hung
 	}
+	p.endReadings() // of what Drain closes
 	drained := make(chan error, 1)
 	go func() { drained <- running.Drain(ctx) }() // outlives this only when the process is about to end
 	return errors.Join(hung, p.await(ctx, drained))

@@ -25,6 +25,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"dyno/agent"
 	"dyno/parts/assembly"
 	"dyno/parts/datadir"
@@ -253,7 +255,7 @@ func TestDebugAddressBeyondLoopback(t *testing.T) {
 	mux.HandleFunc("POST /debug/toyd/release", func(http.ResponseWriter, *http.Request) {})
 	var p phase
 	p.Store(ready)
-	h := debugHandler(mux, agent.New(agent.Config{Token: "s3cret"}), "s3cret", runtimeMetrics(), &p)
+	h := debugHandler(mux, agent.New(agent.Config{Token: "s3cret"}), "s3cret", prometheus.NewRegistry(), &p)
 	for _, c := range []struct {
 		method, path string
 		without      int // status without the token

@@ -30,7 +30,11 @@ func byName(families []*dto.MetricFamily) map[string]*dto.MetricFamily {
 func read(f Figure, all map[string]*dto.MetricFamily) reading {
 	switch f.Kind {
 	case Share:
-		return reading{value: sum(f.Metric, f.Labels, all), of: sum(f.Of, f.Labels, all)}
+		r := reading{value: sum(f.Metric, f.Labels, all), of: sum(f.Of, f.Labels, all)}
+		if math.IsNaN(r.value) && !math.IsNaN(r.of) {
+			r.value = 0 // it has not happened yet
+		}
+		return r
 	case Mean:
 		return reading{value: sum(f.Metric+"_sum", f.Labels, all), of: sum(f.Metric+"_count", f.Labels, all)}
 	case P50, P99:
@@ -119,8 +123,7 @@ func (r reading) since(then reading) reading {
 	return out
 }
 
-// figure calculates a figure from the growth of its reading; NaN: nothing was counted, or a quantile
-// is beyond the last bucket that has an end.
+// figure calculates a figure from the growth of its reading; NaN: nothing was counted.
 func (r reading) figure(k Kind) float64 {
 	switch k {
 	case P50:
@@ -134,7 +137,7 @@ func (r reading) figure(k Kind) float64 {
 	return r.value / r.of
 }
 
-// quantile is linear within a bucket, as on the page.
+// quantile is linear within a bucket, as on the page; beyond the last end it is that end.
 func (r reading) quantile(q float64) float64 {
 	if len(r.buckets) == 0 || r.buckets[len(r.buckets)-1].count == 0 {
 		return math.NaN()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 )
 
 const (
@@ -49,7 +50,7 @@ func NewRecent(figures []Figure, from prometheus.Gatherer) *Recent {
 func (r *Recent) Run(ctx context.Context) {
 	due := time.NewTicker(every)
 	defer due.Stop()
-	for {
+	for ctx.Err() == nil { // both may be due below
 		r.read(time.Now())
 		select {
 		case <-ctx.Done():
@@ -61,8 +62,7 @@ func (r *Recent) Run(ctx context.Context) {
 
 // read adds a point. What cannot be gathered is missing from it.
 func (r *Recent) read(now time.Time) {
-	families, _ := r.from.Gather() // the rest is there despite an error
-	all := byName(families)
+	all := byName(r.gather())
 	readings := make([]reading, len(r.figures))
 	for i, f := range r.figures {
 		readings[i] = read(f, all)
@@ -93,6 +93,13 @@ func (r *Recent) read(now time.Time) {
 		r.before = r.before[:back-1]
 	}
 	r.before = append(r.before, readings)
+}
+
+// gather returns the metrics that can be read: all but those with an error, and none if one panics.
+func (r *Recent) gather() (families []*dto.MetricFamily) {
+	defer func() { recover() }() // the page lacks a point, and the service goes on
+	families, _ = r.from.Gather()
+	return families
 }
 
 // recent is the answer to the page.

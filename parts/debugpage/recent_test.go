@@ -102,6 +102,40 @@ func TestRecentShowsWhatWas(t *testing.T) {
 	})
 }
 
+// TestShareOfWhatNeverHappened: a share is 0, as on the page, before its part is counted at all.
+func TestShareOfWhatNeverHappened(t *testing.T) {
+	y := newToy()
+	r := NewRecent([]Figure{{Kind: Share, Metric: "toy_good_total", Of: "toy_requests_total"}}, y.registry)
+	now := time.Now()
+	for range 2 {
+		y.requests.WithLabelValues("a").Add(10)
+		now = now.Add(every)
+		r.read(now)
+	}
+	if got := r.points[1].values[0]; got != 0 {
+		t.Errorf("%v of the requests were good", got)
+	}
+}
+
+// TestRecentOutlivesAPanic: figures that panic are not known, and those read later are.
+func TestRecentOutlivesAPanic(t *testing.T) {
+	open, registry := true, prometheus.NewRegistry()
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "toy_stored"}, func() float64 {
+		if !open {
+			panic("closed")
+		}
+		return 7
+	}))
+	r := NewRecent([]Figure{{Kind: Now, Metric: "toy_stored"}}, registry)
+	for i, is := range []bool{false, true} {
+		open = is
+		r.read(time.Now())
+		if got := r.points[i].values[0]; math.IsNaN(got) == is {
+			t.Errorf("%v, open: %v", got, is)
+		}
+	}
+}
+
 // TestRecentIsBounded: neither time nor the number of series makes what is kept larger.
 func TestRecentIsBounded(t *testing.T) {
 	y := newToy()

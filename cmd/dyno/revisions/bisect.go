@@ -230,7 +230,13 @@ func (f *Found) keep(dir string) error {
 	if err != nil {
 		return fmt.Errorf("encoding the result: %w", err)
 	}
-	return os.WriteFile(filepath.Join(dir, File), append(b, '\n'), 0o644)
+	path := filepath.Join(dir, File)
+	tmp := path + ".tmp"
+	if err := os.WriteFile(tmp, append(b, '\n'), 0o644); err != nil {
+		os.Remove(tmp)
+		return fmt.Errorf("writing the result: %w", err)
+	}
+	return os.Rename(tmp, path)
 }
 
 func (c Commit) short() string {

@@ -233,3 +233,28 @@ func TestWanted(t *testing.T) {
 		}
 	}
 }
+
+// A result appears when it is complete; what cannot be written is an error, and the old one stays.
+func TestKeep(t *testing.T) {
+	dir := t.TempDir()
+	f := &Found{Schema: Schema, Answer: "the first commit is x"}
+	if err := f.keep(filepath.Join(dir, "absent")); err != nil {
+		t.Errorf("of a search that measured nothing: %v", err)
+	}
+	if err := f.keep(dir); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if b, _ := os.ReadFile(filepath.Join(dir, File)); err != nil || len(entries) != 1 || !bytes.Contains(b, []byte(f.Answer)) {
+		t.Errorf("%v: %s", entries, b)
+	}
+	if err := os.Mkdir(filepath.Join(dir, File+".tmp"), 0o755); err != nil { // as if there were no space
+		t.Fatal(err)
+	}
+	if err := f.keep(dir); err == nil {
+		t.Error("what could not be written is no error")
+	}
+	if _, err := os.ReadFile(filepath.Join(dir, File)); err != nil {
+		t.Errorf("the result before is lost: %v", err)
+	}
+}

@@ -75,15 +75,13 @@ Commits that build the same program are measured once. --budget and --quick coun
 			if err != nil {
 				return err
 			}
-			if err := found.keep(folder); err != nil {
-				return err
-			}
+			unwritten := found.keep(folder)
 			if *lab.JSON {
 				err = json.NewEncoder(cmd.OutOrStdout()).Encode(found)
 			} else {
 				err = found.print(cmd.OutOrStdout())
 			}
-			if err == nil && found.First == nil {
+			if err = errors.Join(err, unwritten); err == nil && found.First == nil {
 				err = ErrNotFound
 			}
 			return err

@@ -98,5 +98,6 @@ func (m *Meter) Shares(within Sum) (steal, others float64) {
 		return 0, 0
 	}
 	known := within.Target + within.Dependencies + within.Self
-	return min(1, within.Steal/capacity), min(1, max(0, within.Busy-known)/capacity)
+	busy := min(within.Busy, capacity-within.Steal) // the kernel may count some of it late
+	return min(1, within.Steal/capacity), max(0, busy-known) / capacity
 }

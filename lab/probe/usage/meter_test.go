@@ -13,6 +13,11 @@ func TestMeterShares(t *testing.T) {
 	if steal, others := m.Shares(within); steal != 0.05 || others < 0.099 || others > 0.101 {
 		t.Errorf("steal %g, others %g, want 0.05 and 0.1", steal, others)
 	}
+	late := within
+	late.Busy = 5 // of 2 s that there are
+	if _, others := m.Shares(late); others < 0.549 || others > 0.551 {
+		t.Errorf("others %g, although target, lab and hypervisor had 0.9 s of 2", others)
+	}
 	m.sampler.target = nil
 	if _, others := m.Shares(within); others != 0 {
 		t.Errorf("others %g without a target that can be read", others)

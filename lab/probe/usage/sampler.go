@@ -121,6 +121,9 @@ func (s *Sampler) Close() { s.misses.close() }
 // Sees returns which figures the readings so far contain.
 func (s *Sampler) Sees() Seen { return s.sees }
 
+// CPUs returns the number of CPUs whose busy and stolen time the readings sum up; 0: not known.
+func (s *Sampler) CPUs() int { return len(s.cpus) }
+
 // usableCPUs returns the CPUs that at least one of the processes may use; empty: all. An experiment
 // in a container is not affected by activity on the other CPUs of a large machine.
 func (h Source) usableCPUs(pids []int) []int {
