@@ -250,12 +250,6 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-//go:noinline
-func spin(until time.Time) {
-	for time.Now().Before(until) {
-	}
-}
-
 // compute takes some 30 ms of CPU time, however long it has to wait for it.
 //
 //go:noinline
