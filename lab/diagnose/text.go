@@ -180,7 +180,7 @@ func (v statement) lockText(at, used string) string {
 	if sig[rules.Cores] > working {
 		inside = "its holder does the work"
 	}
-	text := fmt.Sprintf("A lock bounds it: %s %s of the requests wait for a mutex at any moment, and %s (%s).", at, percent(sig[rules.LockWait]), inside, used)
+	text := fmt.Sprintf("A lock bounds it: %s %s of the requests wait for a mutex at any moment, and %s; %s.", at, percent(sig[rules.LockWait]), inside, used)
 	switch {
 	case v.Holder != nil && v.Holder.Costs != nil:
 		return text + " It is held by " + v.Holder.Function + v.Holder.Doing() + "."
@@ -203,9 +203,9 @@ func (v statement) waitText(at, used string) string {
 	if sig[rules.SerialBusy] >= rules.Defaults.Value(rules.ThresholdSerialBusy) {
 		begin = "Waiting for one goroutine bounds it"
 	}
-	text := fmt.Sprintf("%s: %s %s of the requests' time is spent waiting %s (%s).", begin, at, percent(sig[rules.WaitTop]), stacks.WaitKind(v.Kind).InWords(), used)
+	text := fmt.Sprintf("%s: %s %s of the requests' time is spent waiting %s; %s.", begin, at, percent(sig[rules.WaitTop]), stacks.WaitKind(v.Kind).InWords(), used)
 	if n := sig[rules.Workers]; n > 0 && sig[rules.WorkersWait] > sig[rules.WaitTop] {
-		text = fmt.Sprintf("Waiting bounds it, not computing: at %s/s the %s goroutines that do the work spend %s of their time waiting %s (%s).",
+		text = fmt.Sprintf("Waiting bounds it, not computing: at %s/s the %s goroutines that do the work spend %s of their time waiting %s; %s.",
 			grouped(sig[rules.Throughput]), grouped(n), percent(sig[rules.WorkersWait]), stacks.WaitKind(v.Kind).InWords(), used)
 	}
 	text += v.in(" They wait in %[2]s.") + v.takenText()
