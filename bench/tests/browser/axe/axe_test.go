@@ -96,11 +96,11 @@ func save(t *testing.T, name string, write func(io.Writer) error) string {
 	return "file://" + path
 }
 
-// reports are pages of every kind of report.
+// reports are pages of the reports that people look at most.
 func reports(t *testing.T) (out []page) {
 	all := reporttest.Reports()
-	all["queues"], all["ladder-flames"] = reporttest.Queues().Report(), reporttest.Why().Report()
-	for name, r := range all {
+	for _, name := range []string{"ladder", "diagnose", "compare", "capacity"} {
+		r := all[name]
 		out = append(out, page{"report-" + name, save(t, name, func(w io.Writer) error { return html.Page(w, r) }), drawn})
 	}
 	return out
@@ -141,13 +141,18 @@ func lives(t *testing.T) []page {
 	m.Search("plain", 1000)
 	m.Begin(record.RoleSearch, "plain", 0, 2000).Grow(60)
 	turns(livetest.New(t, filepath.Join(dir, "turns"), record.KindCompare, time.Now(), "old", "new"))
-	start := livetest.New(t, filepath.Join(dir, "tune", "start"), record.KindCapacity, time.Now(), "plain")
+	step := func(name, kind string, variants ...string) *livetest.Made {
+		m := livetest.New(t, filepath.Join(dir, "tune", name), kind, time.Now(), variants...)
+		m.Exp.Command = []string{"dyno", "tune", "shop.yaml"}
+		return m
+	}
+	start := step("start", record.KindCapacity, "plain")
 	start.Search("plain", 1000)
 	start.Finish()
-	done := livetest.New(t, filepath.Join(dir, "tune", "search-1"), record.KindCompare, time.Now(), "plain", "GOGC=200")
+	done := step("search-1", record.KindCompare, "plain", "GOGC=200")
 	turns(done)
 	done.Finish()
-	turns(livetest.New(t, filepath.Join(dir, "tune", "search-2"), record.KindCompare, time.Now(), "plain", "GOGC=400"))
+	turns(step("search-2", record.KindCompare, "plain", "GOGC=400"))
 	s := httptest.NewServer(live.New(live.Options{Dir: dir}).Handler())
 	t.Cleanup(func() {
 		s.CloseClientConnections()
