@@ -63,12 +63,17 @@ func (v statement) waitHeadline() string {
 	if h := v.Taken; h != nil {
 		text += strings.Replace(h.Doing(), "; while it is held,", "; while one is taken,", 1)
 	}
-	if v.Serial != "" && sig[rules.SerialBusy] >= rules.Defaults.Value(rules.ThresholdSerialBusy) {
+	serial := v.Serial != "" && sig[rules.SerialBusy] >= rules.Defaults.Value(rules.ThresholdSerialBusy)
+	if serial {
 		text += fmt.Sprintf("; one goroutine, %s, ends these waits and is busy %s of the time", v.Serial, percent(sig[rules.SerialBusy]))
 	}
 	if n := len(v.Behind); n > 0 {
 		last := v.Behind[n-1]
-		text += fmt.Sprintf("; %s itself waits %s of the time", last.By.Function, percent(last.Share))
+		if serial && last.By.Function == v.Serial {
+			text += fmt.Sprintf(", %s of it in a wait", percent(min(1, last.Share/sig[rules.SerialBusy])))
+		} else {
+			text += fmt.Sprintf("; %s itself waits %s of the time", last.By.Function, percent(last.Share))
+		}
 		if what := last.For.InWords(); what != "" {
 			text += " " + what
 		}
