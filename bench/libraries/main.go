@@ -1,5 +1,5 @@
 // Command libraries is servers on widely used Go libraries, each with a known bottleneck that a
-// request reaches only through the library: database/sql, bbolt, Badger, Pebble, etcd's raft,
+// request reaches only through the library: database/sql, bbolt, Badger, etcd's raft,
 // golang.org/x/sync, gRPC, fasthttp, NATS, a producer with batches. A diagnosis must follow the
 // request's wait to its end. One process is one of them:
 //
@@ -27,7 +27,7 @@ import (
 )
 
 // servers is the list of the servers.
-var servers = []suite.Entry{accounts, shelf, cellar, pebbles, replicas, flights, places, digests, stock, letters, seals, batches}
+var servers = []suite.Entry{accounts, shelf, cellar, replicas, flights, places, digests, stock, letters, seals, batches}
 
 func main() {
 	var addresses subject.Flags

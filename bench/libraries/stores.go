@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/dgraph-io/badger/v4"
 	"go.etcd.io/bbolt"
 
@@ -109,35 +108,4 @@ func openBadger(folder string) (put, func() error, error) {
 	return func(key, value []byte) error {
 		return db.Update(func(tx *badger.Txn) error { return tx.Set(key, value) })
 	}, db.Close, nil
-}
-
-var pebbles = suite.Entry{
-	Name: "pebble", Family: "libraries", Truth: "wait", Also: []string{"lock"}, Kind: "disk", OrKind: "mutex", Function: "main.(*writer).lay",
-	InWords: "each request is a synced write of Pebble, whose goroutine flushes the log for all that wait",
-	Method:  "GET", Path: "/put", Invisible: []string{"none"},
-	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
-		size := d.Between("value_bytes", 4<<10, 12<<10)
-		return func() (*suite.Service, error) {
-			return storing(size, openPebble, func(w *writer) http.HandlerFunc { return w.lay })
-		}
-	},
-}
-
-func (w *writer) lay(rw http.ResponseWriter, _ *http.Request) { answer(rw, w.write()) }
-
-func openPebble(folder string) (put, func() error, error) {
-	db, err := pebble.Open(folder, &pebble.Options{Logger: quiet{}})
-	if err != nil {
-		return nil, nil, err
-	}
-	return func(key, value []byte) error { return db.Set(key, value, pebble.Sync) }, db.Close, nil
-}
-
-// quiet is a logger that logs nothing.
-type quiet struct{}
-
-func (quiet) Infof(string, ...any)  {}
-func (quiet) Errorf(string, ...any) {}
-func (quiet) Fatalf(format string, args ...any) {
-	panic(fmt.Sprintf(format, args...))
 }
