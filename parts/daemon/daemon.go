@@ -13,6 +13,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -80,9 +81,10 @@ type Doors struct {
 // Env is what a service is started with, or a job.
 type Env struct {
 	// Listen is the public address, bound, behind TLS if configured; nil for a job. Connections is the
-	// listener below TLS, for a Front.
+	// listener below TLS, and TLS the configuration, for a Front; nil means no TLS.
 	Listen      net.Listener
 	Connections *lameduck.Listener
+	TLS         *tls.Config
 
 	Debug  *http.ServeMux // of the debug address, for a service's own pages; guarded against strangers as a whole
 	Agent  *agent.Agent   // for gauges

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -48,9 +47,9 @@ type options struct {
 
 	rates       tracing.Rates
 	choice      assembly.Choice
-	guard       *guard.Guard     // which pages may call the public address, and by which names
-	sockets     *guard.Guard     // which may open WebSockets there; nil: the service has no Doors
-	certificate *tls.Certificate // nil: no TLS
+	guard       *guard.Guard // which pages may call the public address, and by which names
+	sockets     *guard.Guard // which may open WebSockets there; nil: the service has no Doors
+	certificate *certificate // nil: no TLS
 }
 
 // declare declares the flags of serve.
@@ -60,7 +59,7 @@ func (o *options) declare(f *pflag.FlagSet, s Service) {
 		listen = defaultListen
 	}
 	f.StringVar(&o.listen, "listen", listen, "public address `HOST:PORT`; port 0 picks a free one")
-	f.StringVar(&o.tlsCert, "tls-cert", "", "PEM `FILE` with the certificate for the public address")
+	f.StringVar(&o.tlsCert, "tls-cert", "", "PEM `FILE` with the certificate for the public address; read again when it changes")
 	f.StringVar(&o.tlsKey, "tls-key", "", "PEM `FILE` with its key")
 	f.DurationVar(&o.readTimeout, "read-timeout", defaultRead, "`TIME` within which a request to the public address is to arrive whole; slower clients are cut off, also those that take longer for an answer that is no stream")
 	o.declareOrigins(f, s)
@@ -173,10 +172,7 @@ func (o *options) loadCertificate() error {
 	if o.tlsCert == "" || o.tlsKey == "" {
 		return errors.New("--tls-cert and --tls-key go together; give both")
 	}
-	cert, err := tls.LoadX509KeyPair(o.tlsCert, o.tlsKey)
-	if err != nil {
-		return fmt.Errorf("loading --tls-cert and --tls-key: %w", err)
-	}
-	o.certificate = &cert
-	return nil
+	var err error
+	o.certificate, err = newCertificate(o.tlsCert, o.tlsKey)
+	return err
 }

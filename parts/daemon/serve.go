@@ -80,7 +80,7 @@ func (p *process) openPublic(stdout, stderr io.Writer) (env *Env, err error) {
 	}
 	p.listener.Door.Log = p.log
 	if env, err = p.open(); err == nil {
-		env.Listen, env.Connections = p.public(), p.listener
+		env.Listen, env.Connections, env.TLS = p.public()
 		env.Stdout, env.Stderr = stdout, stderr
 	}
 	return env, err
@@ -150,19 +150,17 @@ func (p *process) drain(ctx context.Context, public Front, running Running) erro
 }
 
 // public returns the listener for the service, behind TLS if there is a certificate.
-func (p *process) public() net.Listener {
+func (p *process) public() (net.Listener, *lameduck.Listener, *tls.Config) {
 	if p.options.certificate == nil {
-		return p.listener
+		return p.listener, p.listener, nil
 	}
+	p.options.certificate.log = p.log
 	protocols := []string{"h2", "http/1.1"}
 	if p.service.Protocols != nil {
 		protocols = p.service.Protocols(p.options.choice)
 	}
-	return tls.NewListener(p.listener, &tls.Config{
-		Certificates: []tls.Certificate{*p.options.certificate},
-		NextProtos:   protocols,
-		MinVersion:   tls.VersionTLS12,
-	})
+	config := &tls.Config{GetCertificate: p.options.certificate.current, NextProtos: protocols, MinVersion: tls.VersionTLS12}
+	return lameduck.TLS(p.listener, config), p.listener, config
 }
 
 // announce prints the ready line, which the process that started this one waits for.

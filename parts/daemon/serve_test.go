@@ -195,7 +195,7 @@ func TestMistakesInTheServiceItself(t *testing.T) {
 
 func TestTLS(t *testing.T) {
 	noLeaks(t)
-	cert, key, roots := certificate(t)
+	cert, key, roots := newFiles(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	code, _, stderr := run(ctx, func(_ context.Context, env *Env) (Running, error) {
@@ -220,8 +220,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// certificate writes a certificate for 127.0.0.1 and returns the files and a pool that trusts it.
-func certificate(t *testing.T) (cert, key string, roots *x509.CertPool) {
+// newFiles writes a certificate for 127.0.0.1 and returns the files and a pool that trusts it.
+func newFiles(t *testing.T) (cert, key string, roots *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

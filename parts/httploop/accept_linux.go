@@ -85,7 +85,8 @@ func (a *acceptor) some(most int) {
 }
 
 // maxOverfull limits connections being refused, which are also at most a quarter of those that are
-// not; further ones are closed without a response.
+// not; further ones are closed without a
+// response, and so are all that would need a TLS handshake first.
 const maxOverfull = 256
 
 // hand passes a connection to the next loop, or refuses it.
@@ -98,18 +99,21 @@ func (a *acceptor) hand(fd int, remote netip.AddrPort) {
 		s.counts.overfull.Add(1)
 		s.door.Full()
 	}
-	if beyond > max(1, min(maxOverfull, int64(s.options.MaxConnections)/4)) {
+	if overfull && s.shakes != nil || beyond > max(1, min(maxOverfull, int64(s.options.MaxConnections)/4)) {
 		s.counts.connections.Add(-1)
 		unix.Close(fd)
 		return
 	}
 	l := a.loops[a.next]
 	a.next = (a.next + 1) % len(a.loops)
-	if l == a.owner() {
-		l.add(fd, remote, overfull)
-		return
+	switch {
+	case s.shakes != nil:
+		l.shake(fd, remote)
+	case l == a.owner():
+		l.add(fd, remote, overfull, nil)
+	default:
+		l.post(func() { l.add(fd, remote, overfull, nil) })
 	}
-	l.post(func() { l.add(fd, remote, overfull) })
 }
 
 func remoteOf(address unix.Sockaddr) netip.AddrPort {

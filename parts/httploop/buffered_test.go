@@ -162,7 +162,8 @@ func TestSlowClientsGiveWay(t *testing.T) {
 		for range 3 {
 			s.dial().send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
 		}
-		servicetest.Await(t, func() string { return "large responses that are not read" }, func() bool { return s.Stats().Buffered >= 1<<20 })
+		servicetest.Await(t, func() string { return "large responses that are not read" }, func() bool { n := s.Stats(); return n.Requests+n.Overfull == 3 })
+		s.turns(2) // all are flushed, and time has passed since
 		c := s.dial()
 		c.send(get)
 		if resp, _ := c.answer("GET"); resp.StatusCode != tt.status {

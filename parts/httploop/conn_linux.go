@@ -19,6 +19,7 @@ type conn struct {
 	loop       *loop
 	remote     netip.AddrPort
 	fd         int
+	secure     *secure // nil means no TLS
 	index      int32
 	generation int32 // of the index, so that events of an earlier connection are recognised
 
@@ -67,7 +68,7 @@ var tcpOptions = []struct{ level, name, value int }{
 }
 
 // add sets up a connection for an accepted socket.
-func (l *loop) add(fd int, remote netip.AddrPort, overfull bool) {
+func (l *loop) add(fd int, remote netip.AddrPort, overfull bool, over *secure) {
 	var index int32
 	if n := len(l.free); n > 0 {
 		index, l.free = l.free[n-1], l.free[:n-1]
@@ -77,7 +78,7 @@ func (l *loop) add(fd int, remote netip.AddrPort, overfull bool) {
 		l.generations = append(l.generations, 0)
 	}
 	l.generations[index]++
-	c := &conn{loop: l, remote: remote, fd: fd, index: index, generation: l.generations[index]}
+	c := &conn{loop: l, remote: remote, fd: fd, secure: over, index: index, generation: l.generations[index]}
 	c.deadline = l.now.Add(l.server.options.ReadTimeout)
 	l.conns[index] = c
 	l.open++
@@ -93,6 +94,9 @@ func (l *loop) add(fd int, remote netip.AddrPort, overfull bool) {
 		c.abort()
 	case overfull:
 		c.refuse(errOverfull)
+	case over != nil:
+		c.readable = true // TLS may have read more than its handshake
+		l.touch(c)
 	case l.draining:
 		l.touch(c)
 	}
@@ -150,6 +154,9 @@ func (c *conn) letGo() {
 
 func (c *conn) count() {
 	held := cap(c.buf) + c.left + cap(c.out)
+	if c.secure != nil {
+		held += cap(c.secure.under.in)
+	}
 	c.loop.server.counts.buffered.Add(int64(held - c.held))
 	c.held = held
 }
@@ -270,7 +277,7 @@ func (c *conn) proceed() {
 func (c *conn) flush() bool {
 	l := c.loop
 	if len(c.out) > 0 {
-		if c.out = c.write(c.out); len(c.out) > 0 || c.dead {
+		if c.out = c.send(c.out); len(c.out) > 0 || c.dead {
 			return false
 		}
 		c.out = nil
@@ -288,8 +295,8 @@ func (c *conn) flush() bool {
 		}
 		l.out = b
 		if rest := c.write(b); len(rest) > 0 && !c.dead {
-			if c.out = rest; cap(b) > 4*maxOut {
-				l.out = nil // it is the connection's now: a large response is not copied
+			if c.out = rest; cap(rest) > 4*maxOut {
+				l.out, l.sealed = nil, nil // one is the connection's now: a large response is not copied
 			} else {
 				c.out = bytes.Clone(rest)
 			}
@@ -306,8 +313,21 @@ func (c *conn) flush() bool {
 	return true
 }
 
-// write returns the bytes that the socket did not accept.
+// write sends bytes, through TLS if there is any, and returns those that the socket did not accept.
 func (c *conn) write(b []byte) []byte {
+	if c.secure != nil {
+		sealed, err := c.secure.seal(c.loop, b)
+		if err != nil {
+			c.abort()
+			return nil
+		}
+		b = sealed
+	}
+	return c.send(b)
+}
+
+// send returns the bytes that the socket did not accept.
+func (c *conn) send(b []byte) []byte {
 	for len(b) > 0 {
 		n, errno := send(c.fd, b)
 		switch errno {

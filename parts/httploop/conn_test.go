@@ -199,7 +199,7 @@ func TestHalfClosed(t *testing.T) {
 	s := serve(t, Options{})
 	c := s.dial()
 	c.send(get + get)
-	c.Conn.(*net.TCPConn).CloseWrite()
+	c.CloseWrite()
 	for range 2 {
 		c.answer("GET")
 	}
@@ -217,8 +217,7 @@ func TestGone(t *testing.T) {
 	c := s.dial()
 	c.send(get + get)
 	first, second := <-requests, <-requests
-	c.Conn.(*net.TCPConn).SetLinger(0) // a reset
-	c.Close()
+	c.reset()
 	for _, r := range []*Request{second, first} {
 		if r.Path != "/a" {
 			t.Errorf("%q", r.Path)

@@ -26,6 +26,12 @@ const (
 
 // finish ends a connection after all its responses were sent.
 func (c *conn) finish() {
+	if c.secure != nil {
+		c.send(c.secure.goodbye(c.loop))
+	}
+	if c.dead {
+		return
+	}
 	if c.ended || c.asked && c.start == len(c.buf) && !c.readable {
 		c.abort()
 		return

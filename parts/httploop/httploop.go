@@ -5,23 +5,26 @@
 //
 // It is for services whose responses cost little more than the HTTP around them and which gain from
 // batches. A request costs no goroutine switch, no timer, no allocation, and no read that finds
-// nothing. It is not for TLS, HTTP/2, WebSocket or streams: those need net/http or fasthttp. It
-// runs on Linux (epoll); elsewhere New returns ErrUnsupported.
+// nothing. TLS is crypto/tls, over memory. It is not for HTTP/2, WebSocket or streams: those need
+// net/http or fasthttp. It runs on Linux (epoll); elsewhere New returns ErrUnsupported.
 //
 // Package wire refuses more requests than net/http does. A connection without a request has no
-// buffer. Everything is bounded: heads, bodies, requests in flight per connection, output that a
-// client does not read, connections, and the time for each.
+// buffer, except for what crypto/tls keeps: at most one record. Everything is bounded: heads,
+// bodies, requests in flight per connection, output that a client does not read, connections, and
+// the time for each.
 //
 // It is here because fasthttp, which was measured first, costs ordersd more CPU per query
 // (docs/reference/ordersd-measured.md, steps fitted and loop).
 //
-// Serve owns the loops' goroutines, and returns when they have ended, after the last request. Turn
+// Serve owns the goroutines of the loops and of TLS handshakes, and returns when they have ended,
+// after the last request. Turn
 // and Tick run on a loop's goroutine: they must not block, and a panic in them ends the process.
 package httploop
 
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -36,8 +39,8 @@ import (
 	"dyno/parts/lameduck"
 )
 
-// ErrUnsupported means that there is no epoll, or that a listener (of TLS) is not a plain socket.
-var ErrUnsupported = errors.New("httploop serves plain TCP on Linux only; use net/http or fasthttp here")
+// ErrUnsupported means that there is no epoll, or that a listener is not a socket: see Options.TLS.
+var ErrUnsupported = errors.New("httploop serves TCP sockets on Linux only; use net/http or fasthttp here")
 
 // Options configure a Server. A zero field means the default named with it.
 type Options struct {
@@ -65,12 +68,16 @@ type Options struct {
 	WriteTimeout time.Duration // for a client to read what is written; default 30 s
 	IdleTimeout  time.Duration // between requests; default 2 min
 
+	// TLS makes all connections encrypted. A client that offers HTTP/2 leaves before its handshake, if
+	// the configuration has "h2" and there is a Leave. Nil means that none is.
+	TLS *tls.Config
+
 	// Leave receives the connections whose request Serves does not accept, or whose bytes are not a
 	// request, with the bytes read so far: for a server that supports more, such as net/http's. They
-	// no longer belong to the loop, and count towards MaxConnections until gone is called, from any
-	// goroutine, once or several times. The loops call Leave and Serves, which must not block. Nil
-	// means that all requests are served and anything else is refused.
-	Leave  func(c *net.TCPConn, unread []byte, gone func())
+	// no longer belong to the loop, and count towards MaxConnections until Gone is called, from any
+	// goroutine, once or several times. Loops and handshakes call Leave, loops call Serves, and
+	// neither may block. Nil means that all requests are served and anything else is refused.
+	Leave  func(lameduck.Handed)
 	Serves func(r *Request) bool // decides on a request before its body is read
 
 	// Refuse writes the response to a refused request. Nil means the text, as text/plain.
@@ -139,6 +146,7 @@ type counts struct {
 type Server struct {
 	options Options
 	door    *doors.Door // logs what is refused
+	shakes  *shakes     // nil means no TLS
 	counts  counts
 	lame    atomic.Bool // LameDuck was called
 
@@ -158,7 +166,11 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	door := &doors.Door{Name: "listen", Most: o.MaxConnections, Log: o.Log}
-	return &Server{options: o, door: door, ended: make(chan struct{})}, nil
+	s := &Server{options: o, door: door, ended: make(chan struct{})}
+	if o.TLS != nil {
+		s.shakes = newShakes(&s.options)
+	}
+	return s, nil
 }
 
 // Serve serves a listener's connections until Drain. It is called once, and closes the listener
@@ -187,6 +199,7 @@ func (s *Server) Serve(l net.Listener) error {
 	for range loops {
 		err = errors.Join(err, <-failed)
 	}
+	s.shakes.end()
 	return err
 }
 
@@ -227,6 +240,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	var cut atomic.Int64
+	s.shakes.cutOff()
 	for _, l := range loops {
 		l.post(func() { cut.Add(int64(l.cutOff())) })
 	}

@@ -40,6 +40,9 @@ func serve(t *testing.T, o Options) *served {
 			Done(requests...)
 		}
 	}
+	if o.TLS == nil {
+		o.TLS = everywhere
+	}
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +73,7 @@ func echo(r *Request) {
 
 // client is a connection to it.
 type client struct {
-	net.Conn
+	stream
 	t  *testing.T
 	in *bufio.Reader
 }
@@ -80,13 +83,32 @@ const patience = 30 * time.Second
 
 func (s *served) dial() *client {
 	s.t.Helper()
-	c, err := net.Dial("tcp", s.address)
+	tcp, err := net.Dial("tcp", s.address)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(patience))
+	s.t.Cleanup(func() { tcp.Close() })
+	tcp.SetDeadline(time.Now().Add(patience))
+	c := over(s.options.TLS, tcp)
 	return &client{c, s.t, bufio.NewReader(c)}
+}
+
+// turns waits until the first loop has begun a number of further turns.
+func (s *served) turns(n int) {
+	s.mu.Lock()
+	first := s.loops[0]
+	s.mu.Unlock()
+	for range n {
+		begun := make(chan bool)
+		first.post(func() { close(begun) })
+		<-begun
+	}
+}
+
+// stream is a connection of a client, with or without TLS.
+type stream interface {
+	net.Conn
+	CloseWrite() error
 }
 
 func (c *client) send(text string) {

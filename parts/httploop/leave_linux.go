@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"dyno/parts/lameduck"
 )
 
 // leave passes a connection to the service, as soon as the earlier requests have their responses.
@@ -19,17 +21,39 @@ func (c *conn) leave() {
 	l := c.loop
 	unread := bytes.Clone(c.buf[c.start:])
 	unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
-	file := os.NewFile(uintptr(c.fd), "connection")
-	conn, err := net.FileConn(file) // on a duplicate
-	file.Close()
+	conn, over := netConn(c.fd), c.secure
 	c.dead, c.closing, c.deadline = true, true, time.Time{}
 	c.letGo()
 	c.remove()
-	gone := sync.OnceFunc(func() { l.server.counts.connections.Add(-1) })
-	tcp, ok := conn.(*net.TCPConn)
-	if !ok || err != nil { // no file descriptors are left, and it is closed
+	gone := l.server.gone()
+	if conn == nil { // no file descriptors are left, and it is closed
 		gone()
 		return
 	}
-	l.server.options.Leave(tcp, unread, gone)
+	left := lameduck.Handed{TCPConn: conn, Unread: unread, Gone: gone}
+	if over != nil {
+		left.Over = over.on
+	}
+	l.server.options.Leave(left)
+}
+
+// gone returns what ends the count of a connection, once.
+func (s *Server) gone() func() {
+	return sync.OnceFunc(func() { s.counts.connections.Add(-1) })
+}
+
+// netConn makes a connection of a descriptor, on a duplicate; nil if that fails.
+func netConn(fd int) *net.TCPConn {
+	file := os.NewFile(uintptr(fd), "connection")
+	defer file.Close()
+	conn, err := net.FileConn(file)
+	if err != nil {
+		return nil
+	}
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		conn.Close()
+		return nil
+	}
+	return tcp
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dyno/parts/lameduck"
 )
 
 // leaving serves /a in the loop and everything else by net/http.
@@ -24,8 +26,12 @@ func leaving(t *testing.T) *served {
 	others := make(chan left, 16)
 	s := serve(t, Options{
 		Serves: func(r *Request) bool { return r.Path == "/a" && r.Field("X-Other") == "" },
-		Leave: func(c *net.TCPConn, unread []byte, gone func()) {
-			others <- left{c, io.MultiReader(bytes.NewReader(unread), c), gone}
+		Leave: func(h lameduck.Handed) {
+			c := net.Conn(h.TCPConn)
+			if h.Over != nil {
+				c = h.Over(c)
+			}
+			others <- left{c, io.MultiReader(bytes.NewReader(h.Unread), c), h.Gone}
 		},
 	})
 	served := make(chan struct{})
@@ -74,11 +80,7 @@ func TestLeaves(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := leaving(t)
-			conn, err := net.Dial("tcp", s.address)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
+			conn := s.dial()
 			go io.WriteString(conn, tt.sent)
 			all, err := io.ReadAll(conn)
 			if err != nil {
@@ -105,15 +107,19 @@ func TestLeavesBehindRequestsUnderWay(t *testing.T) {
 	s := serve(t, Options{
 		Turn:   func(_ int, batch []*Request) { requests <- batch[0] },
 		Serves: func(r *Request) bool { return r.Path == "/a" },
-		Leave: func(c *net.TCPConn, unread []byte, _ func()) {
-			others <- string(unread)
-			c.Close()
+		Leave: func(h lameduck.Handed) {
+			others <- string(h.Unread)
+			if h.Over != nil {
+				h.Over(h.TCPConn).Close()
+				return
+			}
+			h.Close()
 		},
 	})
 	c := s.dial()
 	const other = "GET /b HTTP/1.1\r\nHost: x\r\n\r\n"
 	c.send(get + other)
-	c.Conn.(*net.TCPConn).CloseWrite()
+	c.CloseWrite()
 	r := <-requests
 	echo(r)
 	Done(r)
@@ -130,22 +136,18 @@ func TestLeavesBehindRequestsUnderWay(t *testing.T) {
 }
 
 func TestOneOfLeaveAndServes(t *testing.T) {
-	if _, err := New(Options{Turn: func(int, []*Request) {}, Leave: func(*net.TCPConn, []byte, func()) {}}); err == nil {
+	if _, err := New(Options{Turn: func(int, []*Request) {}, Leave: func(lameduck.Handed) {}}); err == nil {
 		t.Error("no error")
 	}
 }
 
 // Connections that left count until they are closed.
 func TestLeftConnectionsCount(t *testing.T) {
-	type left struct {
-		c    *net.TCPConn
-		gone func()
-	}
-	others := make(chan left, 1)
+	others := make(chan lameduck.Handed, 1)
 	s := serve(t, Options{
 		MaxConnections: 1,
 		Serves:         func(r *Request) bool { return r.Path == "/a" },
-		Leave:          func(c *net.TCPConn, _ []byte, gone func()) { others <- left{c, gone} },
+		Leave:          func(h lameduck.Handed) { others <- h },
 	})
 	s.dial().send("GET /b HTTP/1.1\r\nHost: x\r\n\r\n")
 	one := <-others
@@ -154,9 +156,9 @@ func TestLeftConnectionsCount(t *testing.T) {
 		t.Errorf("beside it: %s", resp.Status)
 	}
 	c.end()
-	one.c.Close()
-	one.gone()
-	one.gone()
+	one.Close()
+	one.Gone()
+	one.Gone()
 	for s.Stats().Connections > 0 {
 		time.Sleep(time.Millisecond) // until the loop has noticed that the refused client left
 	}

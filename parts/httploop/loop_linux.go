@@ -61,8 +61,10 @@ type loop struct {
 	dirty []*conn    // with responses to send or bytes to parse
 	out   []byte     // output buffer, reused for each connection
 
+	received, sealed []byte // records of TLS, reused for each connection
+
 	draining bool // connections without a request are ending
-	sealed   bool // no more connections arrive
+	last     bool // no more connections arrive, except those whose handshake is in progress
 	cut      bool // connections that still arrive are closed
 
 	asleep atomic.Bool // in epoll_wait, or about to be: a goroutine that completes a request wakes it
@@ -186,7 +188,7 @@ func (l *loop) run() error {
 			}
 			l.tick()
 		}
-		if l.sealed && l.open == 0 {
+		if l.last && l.open == 0 && l.none() {
 			return nil
 		}
 	}
@@ -265,6 +267,17 @@ func (l *loop) collect() {
 	}
 }
 
+// none reports whether no connection is on its way to this loop. A handshake posts its connection
+// before it ends, so handshakes are checked first.
+func (l *loop) none() bool {
+	if l.server.shakes.open() > 0 {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.posted) == 0
+}
+
 func (l *loop) touch(c *conn) {
 	if !c.dirty {
 		c.dirty = true
@@ -295,6 +308,9 @@ func (l *loop) flush() {
 	l.dirty = l.dirty[:0]
 	if cap(l.out) > 4*maxOut {
 		l.out = nil
+	}
+	if cap(l.sealed) > 4*maxOut {
+		l.sealed = nil
 	}
 }
 
@@ -360,7 +376,7 @@ func (l *loop) seal() {
 	l.accept.close()
 	l.accept = nil
 	for _, each := range l.server.loops { // after the connections that were posted to it
-		each.post(func() { each.sealed = true })
+		each.post(func() { each.last = true })
 	}
 }
 

@@ -26,7 +26,7 @@ func paired(t *testing.T) (l *loop, c *conn, client int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.add(pair[0], netip.AddrPort{}, false)
+	l.add(pair[0], netip.AddrPort{}, false, nil)
 	return l, l.conns[0], pair[1]
 }
 

@@ -39,7 +39,7 @@ func (c *conn) happened(events uint32) {
 func (c *conn) read() {
 	for c.readable && !c.ended && len(c.out) == 0 && c.takes() && c.room() {
 		free := c.buf[len(c.buf):cap(c.buf)]
-		n, errno := receive(c.fd, free)
+		n, errno := c.receive(free)
 		switch {
 		case errno == unix.EINTR:
 			continue
@@ -58,13 +58,20 @@ func (c *conn) read() {
 			return
 		}
 		// A short read has emptied the socket: later bytes cause another event.
-		c.readable = n == len(free) || c.hungUp
+		c.readable = n == len(free) || c.hungUp || c.secure != nil && c.secure.over
 		c.buf = c.buf[:len(c.buf)+n]
 		if c.loop.draining && c.inFlight == 0 {
 			c.deadline = c.loop.now.Add(c.loop.server.options.ReadTimeout) // settle shortens it to a lull
 		}
 		c.parse()
 	}
+}
+
+func (c *conn) receive(b []byte) (int, unix.Errno) {
+	if c.secure != nil {
+		return c.secure.receive(c, b)
+	}
+	return receive(c.fd, b)
 }
 
 // room makes space for the next read, or reports false when there cannot be any yet.
@@ -180,7 +187,7 @@ func (c *conn) goOn() {
 	if c.inFlight > 0 || len(c.out) > 0 || !c.incoming.Awaited() {
 		return
 	}
-	if n, _ := send(c.fd, []byte(interim)); n < len(interim) {
+	if rest := c.write([]byte(interim)); len(rest) > 0 {
 		c.abort()
 	}
 }

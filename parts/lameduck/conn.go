@@ -31,6 +31,8 @@ type Conn struct {
 	own   time.Time  // the server's read deadline
 
 	handshake handshake // TLS handshake over this connection
+	over      *tls.Conn // TLS of which another server made the handshake; nil means none
+	early     []byte    // what that server has read of it
 
 	seen  uint64 // turns and reads at Drain's last check
 	quiet int    // checks since they changed
@@ -41,6 +43,9 @@ func Of(c net.Conn) *Conn {
 	over := tlsOf(c)
 	if over != nil {
 		c = over.NetConn()
+		if carrier, ok := c.(interface{ NetConn() net.Conn }); ok {
+			c = carrier.NetConn()
+		}
 	}
 	known, _ := c.(*Conn)
 	if known != nil && over != nil {

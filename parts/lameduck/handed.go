@@ -1,20 +1,32 @@
 package lameduck
 
 import (
+	"crypto/tls"
 	"net"
 	"sync"
 )
 
+// Handed is a connection that another server has begun to serve.
+type Handed struct {
+	*net.TCPConn
+	Unread []byte                   // bytes read and not served: within TLS if there is an Over
+	Over   func(net.Conn) *tls.Conn // returns the connection's TLS over the given one; nil means that it has none yet
+	Gone   func()                   // called when the connection is closed
+}
+
 // HandOver makes Accept return only the connections that are passed to give, for a server that
-// accepts TCP connections itself and passes some of them to another server. unread is what it has
-// read of a connection, and gone is called when the connection is closed. Call HandOver before
+// accepts TCP connections itself and passes some of them to another server. Call HandOver before
 // Accept. give does not block. The server calls end after the last give, since Drain waits for it;
 // after end or Close, give closes the connections that it receives.
-func (l *Listener) HandOver() (give func(c *net.TCPConn, unread []byte, gone func()), end func()) {
+func (l *Listener) HandOver() (give func(Handed), end func()) {
 	l.handed = &handed{}
 	l.handed.changed.L = &l.handed.mu
-	return func(tcp *net.TCPConn, unread []byte, gone func()) {
-		if c := l.add(tcp, unread, gone); !l.handed.give(c) {
+	return func(from Handed) {
+		c := l.add(from)
+		if from.Over != nil {
+			c.over, c.unread, c.early = from.Over(c), nil, from.Unread
+		}
+		if !l.handed.give(c) {
 			c.Close()
 		}
 	}, l.handed.end

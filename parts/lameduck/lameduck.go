@@ -139,7 +139,7 @@ func (l *Listener) accept() (net.Conn, error) {
 	for {
 		c, err := doors.Accept(l.Door, l.tcp.AcceptTCP)
 		if err == nil {
-			return l.add(c, nil, l.Door.Leave), nil
+			return l.add(Handed{TCPConn: c, Gone: l.Door.Leave}), nil
 		}
 		if !l.sealed.Load() || !errors.Is(err, os.ErrDeadlineExceeded) {
 			return nil, err
@@ -152,8 +152,8 @@ func (l *Listener) accept() (net.Conn, error) {
 	}
 }
 
-func (l *Listener) add(tcp *net.TCPConn, unread []byte, gone func()) *Conn {
-	c := &Conn{TCPConn: tcp, owner: l, unread: unread, gone: gone}
+func (l *Listener) add(from Handed) *Conn {
+	c := &Conn{TCPConn: from.TCPConn, owner: l, unread: from.Unread, gone: from.Gone}
 	l.mu.Lock()
 	l.conns[c] = struct{}{}
 	l.mu.Unlock()

@@ -477,7 +477,7 @@ func TestDrainsWhileConnectionsAreHandedOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		give(c.(*net.TCPConn), []byte(text), func() { gone <- true })
+		give(lameduck.Handed{TCPConn: c.(*net.TCPConn), Unread: []byte(text), Gone: func() { gone <- true }})
 		return in
 	}
 	idle := hand(get)

@@ -13,12 +13,37 @@ import (
 type secured struct {
 	*tls.Conn
 	framing framing
+	early   []byte // read before
 }
 
-func (c *secured) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
+func (c *secured) Read(p []byte) (n int, err error) {
+	if len(c.early) > 0 {
+		n = copy(p, c.early)
+		c.early = c.early[n:]
+	} else {
+		n, err = c.Conn.Read(p)
+	}
 	c.framing.read(p[:n])
 	return n, err
+}
+
+// TLS returns a listener over a Listener whose connections have TLS.
+func TLS(l *Listener, config *tls.Config) net.Listener { return &overTLS{l, config} }
+
+type overTLS struct {
+	*Listener
+	config *tls.Config
+}
+
+func (l *overTLS) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if known := c.(*Conn); known.over != nil {
+		return known.over, nil
+	}
+	return tls.Server(c, l.config), nil
 }
 
 // handshakes is a listener that returns connections with TLS when their handshake is over: only
@@ -70,7 +95,7 @@ func (h *handshakes) shake(c net.Conn) net.Conn {
 	if !ok {
 		return c
 	}
-	Of(over)
+	known := Of(over)
 	if h.timeout > 0 {
 		c.SetDeadline(time.Now().Add(h.timeout))
 	}
@@ -79,7 +104,11 @@ func (h *handshakes) shake(c net.Conn) net.Conn {
 	if err != nil || over.ConnectionState().NegotiatedProtocol == "h2" {
 		return c
 	}
-	return &secured{Conn: over}
+	s := &secured{Conn: over}
+	if known != nil {
+		s.early, known.early = known.early, nil
+	}
+	return s
 }
 
 // Accept returns the listener's error when the last handshake is over.

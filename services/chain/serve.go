@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -120,13 +119,12 @@ func (f *serving) serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, rea
 	return out, nil
 }
 
-// openFront opens the event loop if the assembly has it, and the listener permits it. Requests that
-// have spans are net/http's.
+// openFront opens the event loop if the assembly has it. Requests that have spans are net/http's.
 func (f *serving) openFront(env *daemon.Env, s *jsonrpc.Server) (*jsonrpc.Front, error) {
-	if f.config.Transport != "loop" || env.Tracer != nil || env.Listen != net.Listener(env.Connections) {
+	if f.config.Transport != "loop" || env.Tracer != nil {
 		return nil, nil
 	}
-	front, err := jsonrpc.NewFront(s, env.Connections, env.ReadTimeout, writeTimeout, env.Fail, env.Log)
+	front, err := jsonrpc.NewFront(s, env.Connections, env.TLS, env.ReadTimeout, writeTimeout, env.Fail, env.Log)
 	if errors.Is(err, httploop.ErrUnsupported) {
 		env.Log.Info("net/http reads all requests, as there are no event loops (transport=loop) on this system")
 		return nil, nil

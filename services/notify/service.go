@@ -27,7 +27,6 @@ package notify
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -144,20 +143,16 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	return out, nil
 }
 
-// openFront opens the event loops if the assembly has them, and the listener and the settings
-// permit it.
+// openFront opens the event loops if the assembly has them.
 func (d *Dispatcher) openFront(env *daemon.Env, allows func(string) bool) (*api.Front, error) {
 	switch {
 	case d.config.Ingest != "loop":
-		return nil, nil
-	case env.Listen != net.Listener(env.Connections):
-		d.config.Logger.Info("net/http reads all requests, as event loops (ingest=loop) do not speak TLS")
 		return nil, nil
 	case d.config.Tracer != nil: // net/http's handler makes the spans of requests
 		return nil, nil
 	}
 	f, err := api.NewFront(d.acceptor, api.FrontOptions{
-		Context: d.ctx, Listener: env.Connections, Guard: env.Guard, Allows: allows, ReadTimeout: env.ReadTimeout,
+		Context: d.ctx, Listener: env.Connections, TLS: env.TLS, Guard: env.Guard, Allows: allows, ReadTimeout: env.ReadTimeout,
 		Memory: d.config.Memory, Fail: d.config.Fail, Log: d.config.Logger,
 	})
 	if errors.Is(err, httploop.ErrUnsupported) {

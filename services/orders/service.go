@@ -162,18 +162,14 @@ type server interface {
 }
 
 // newServer puts the gateway on event loops or on fasthttp, which also stands in where there can be
-// no loops: behind TLS, and beyond Linux.
+// no loops: beyond Linux.
 func (r *running) newServer(c gateway.Config) (server, error) {
 	handler := web.Guarded(r.release.Wrap(r.gateway), r.env.Guard)
 	o := web.FastOptions{MaxBody: message.MaxSize, MaxConnections: c.MaxConnections, ClientTimeout: r.env.ReadTimeout, Log: r.env.Log, Trace: r.gateway.Trace()}
 	if c.Web != "loop" {
 		return web.NewFast(handler, o), nil
 	}
-	if r.env.Listen != net.Listener(r.env.Connections) {
-		r.env.Log.Info("fasthttp serves this address, as event loops (web=loop) do not speak TLS")
-		return web.NewFast(handler, o), nil
-	}
-	loops := web.LoopOptions{FastOptions: o, Guard: r.env.Guard, Loops: cmp.Or(c.Loops, max(1, runtime.GOMAXPROCS(0)/2)), MaxConcurrent: c.MaxInFlight}
+	loops := web.LoopOptions{FastOptions: o, TLS: r.env.TLS, Guard: r.env.Guard, Loops: cmp.Or(c.Loops, max(1, runtime.GOMAXPROCS(0)/2)), MaxConcurrent: c.MaxInFlight}
 	if b := r.gateway.Beginner(loops.Loops); b != nil {
 		loops.Begin = func(loop int, call *web.Call) bool { return r.release.Idle() && b.Begin(loop, call) }
 		loops.Tick = b.Tick

@@ -2,9 +2,9 @@ package jsonrpc
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -26,7 +26,7 @@ import (
 type Front struct {
 	s     *Server
 	loops *httploop.Server
-	leave func(c *net.TCPConn, unread []byte, gone func())
+	leave func(lameduck.Handed)
 	left  func() // called when no more connections are handed over
 	lines []byte // of the header of every answer
 	owned sync.WaitGroup
@@ -44,17 +44,18 @@ const (
 	maxWaiting  = 256 << 20 // bytes that clients have sent and have no answer to, or have not read of their answers
 )
 
-// NewFront begins to serve what connects to a listener. Read and write are the times that a client
-// has to send a request and to read its answer. Fail receives an error that ends the loop.
+// NewFront begins to serve what connects to a listener, with TLS unless secure is nil. Read and
+// write are the times that a client has to send a request and to read its answer. Fail receives an
+// error that ends the loop.
 // The error is httploop.ErrUnsupported where the system has no event loops.
-func NewFront(s *Server, l *lameduck.Listener, read, write time.Duration, fail func(error), log *slog.Logger) (*Front, error) {
+func NewFront(s *Server, l *lameduck.Listener, secure *tls.Config, read, write time.Duration, fail func(error), log *slog.Logger) (*Front, error) {
 	f := &Front{s: s, lines: []byte("Content-Type: application/json\r\n")}
 	s.o.HTTP.Share("", func(name, value string) { f.lines = fmt.Appendf(f.lines, "%s: %s\r\n", name, value) })
 	f.changed.L = &f.mu
 	var err error
 	f.loops, err = httploop.New(httploop.Options{
 		Turn: f.turn, Serves: f.serves, Loops: 1,
-		Leave:        func(c *net.TCPConn, unread []byte, gone func()) { f.leave(c, unread, gone) },
+		Leave: func(c lameduck.Handed) { f.leave(c) }, TLS: secure,
 		MaxPipelined: 1, MaxBody: maxSmall, MaxBuffered: maxWaiting, ReadTimeout: read, WriteTimeout: write, Log: log,
 	})
 	if err != nil {

@@ -2,9 +2,9 @@ package api
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -31,7 +31,7 @@ type Front struct {
 	guard  *pages.Guard
 	allows func(authorization string) bool // nil means that no API key is needed. It does not block
 	server *httploop.Server
-	leave  func(c *net.TCPConn, unread []byte, gone func())
+	leave  func(lameduck.Handed)
 	left   func() // called when no more connections are handed over
 	owned  sync.WaitGroup
 
@@ -59,6 +59,7 @@ const (
 type FrontOptions struct {
 	Context     context.Context // of what it accepts
 	Listener    *lameduck.Listener
+	TLS         *tls.Config // nil means none
 	Guard       *pages.Guard
 	Allows      func(authorization string) bool // nil means that no API key is needed. It does not block
 	ReadTimeout time.Duration
@@ -75,7 +76,7 @@ func NewFront(a *dispatch.Acceptor, o FrontOptions) (*Front, error) {
 	var err error
 	f.server, err = httploop.New(httploop.Options{
 		Turn: f.turn, Serves: f.serves, Loops: 1,
-		Leave:   func(c *net.TCPConn, unread []byte, gone func()) { f.leave(c, unread, gone) },
+		Leave: func(c lameduck.Handed) { f.leave(c) }, TLS: o.TLS,
 		MaxBody: maxSmall, MaxBuffered: int(max(o.Memory, minBuffered)), ReadTimeout: o.ReadTimeout, WriteTimeout: o.ReadTimeout, Log: o.Log,
 		Refuse: func(resp *wire.Response, text string) {
 			respond(resp, &refusal.Error{Status: resp.Status, Text: text})

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -33,6 +34,7 @@ type LoopOptions struct {
 	FastOptions
 
 	Loops int
+	TLS   *tls.Config // nil means none
 
 	// Begin is called on a loop's goroutine for requests that have a whole body and that Guard lets
 	// pass. It reports whether it has taken the request: then it must call Finish, once, at any time
@@ -69,7 +71,7 @@ func NewLoop(h Handler, o LoopOptions) (*Loop, error) {
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	var err error
 	l.server, err = httploop.New(httploop.Options{
-		Turn: l.turn, Tick: o.Tick, Loops: o.Loops,
+		Turn: l.turn, Tick: o.Tick, Loops: o.Loops, TLS: o.TLS,
 		MaxHead: maxHeader, MaxBody: lenient * o.MaxBody, MaxConnections: o.MaxConnections,
 		ReadTimeout: o.ClientTimeout, WriteTimeout: o.ClientTimeout, IdleTimeout: idleTimeout,
 		Refuse: func(resp *wire.Response, text string) {

@@ -1,0 +1,138 @@
+package httploop
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"dyno/parts/lameduck"
+)
+
+// secure is the TLS of a connection. A goroutine makes its handshake, since a signature would hold
+// the loop up; then the loop alone uses it, over memory.
+type secure struct {
+	*tls.Conn
+	under *transport
+	over  bool // Read has failed, and will again
+}
+
+// shake makes the handshake of a client and passes its connection to a loop.
+func (l *loop) shake(fd int, remote netip.AddrPort) {
+	s := l.server
+	h := s.shakes
+	h.count.Add(1)
+	h.tasks.Go(func() {
+		defer h.count.Add(-1) // after the connection is the loop's
+		conn := netConn(fd)
+		if conn == nil { // no file descriptors are left, and it is closed
+			s.counts.connections.Add(-1)
+			return
+		}
+		conn.SetDeadline(time.Now().Add(s.options.ReadTimeout))
+		t := &transport{Conn: conn}
+		over := tls.Server(t, h.config)
+		err := over.HandshakeContext(h.ctx)
+		conn.SetDeadline(time.Time{})
+		if err == nil {
+			if fd, err = descriptor(conn); err == nil {
+				t.Conn = nil
+				l.post(func() { l.add(fd, remote, false, &secure{Conn: over, under: t}) })
+				return
+			}
+		}
+		var plain tls.RecordHeaderError
+		if s.options.Leave != nil && (errors.Is(err, errElsewhere) || errors.As(err, &plain)) && !t.known {
+			s.options.Leave(lameduck.Handed{TCPConn: conn, Unread: t.hello, Gone: s.gone()})
+			return
+		}
+		s.counts.refused.Add(1)
+		s.counts.connections.Add(-1)
+		conn.Close()
+	})
+}
+
+// descriptor is the inverse of netConn: it closes the connection.
+func descriptor(c *net.TCPConn) (fd int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	var failed error
+	err = raw.Control(func(original uintptr) { fd, failed = unix.FcntlInt(original, unix.F_DUPFD_CLOEXEC, 0) })
+	if err = errors.Join(err, failed); err != nil {
+		return -1, err
+	}
+	c.Close()
+	return fd, nil
+}
+
+// receive reads like recv: fewer bytes than there is room for mean that no more have arrived.
+func (s *secure) receive(c *conn, b []byte) (n int, errno unix.Errno) {
+	t, l := s.under, c.loop
+	if cap(l.received) == 0 {
+		l.received = make([]byte, maxOut)
+	}
+	drained := false
+	t.out = l.sealed[:0]
+	for n < len(b) && !s.over {
+		m, err := s.Read(b[n:])
+		n += m
+		if err == nil {
+			continue
+		}
+		if s.over = !errors.Is(err, again{}); s.over || drained {
+			break
+		}
+		got, errno := receive(c.fd, l.received)
+		switch {
+		case errno == unix.EINTR:
+		case errno == unix.EAGAIN:
+			drained = true
+		case errno != 0:
+			t.in, t.out = nil, nil
+			return 0, errno
+		default:
+			t.in, t.ended = l.received[:got], got == 0
+			drained = got < len(l.received) && !c.hungUp
+		}
+	}
+	t.keep()
+	if l.sealed = t.out; len(t.out) > 0 { // an alert, or new keys
+		if rest := c.send(t.out); len(rest) > 0 {
+			c.out = bytes.Clone(rest)
+		}
+	}
+	t.out = nil
+	c.count()
+	if n == 0 && !s.over {
+		return 0, unix.EAGAIN
+	}
+	return n, 0
+}
+
+// seal returns the records of some bytes, in memory of the loop that is overwritten by the next.
+func (s *secure) seal(l *loop, b []byte) ([]byte, error) {
+	s.under.out = l.sealed[:0]
+	_, err := s.Write(b)
+	l.sealed, s.under.out = s.under.out, nil
+	return l.sealed, err
+}
+
+// goodbye returns the record that ends the stream.
+func (s *secure) goodbye(l *loop) []byte {
+	s.under.out = l.sealed[:0]
+	s.CloseWrite() // fails if the client has ended it already with an error, and writes nothing then
+	l.sealed, s.under.out = s.under.out, nil
+	return l.sealed
+}
+
+// on gives the TLS to another server, over its connection.
+func (s *secure) on(c net.Conn) *tls.Conn {
+	s.under.Conn = c
+	return s.Conn
+}
