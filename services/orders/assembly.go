@@ -13,7 +13,7 @@ func Assembly() assembly.Parts {
 			{Name: "web", Doc: "reads HTTP", Impls: []assembly.Impl{
 				{Name: "nethttp", Doc: "net/http: HTTP/2 over TLS, requests end with their clients"},
 				{Name: "fasthttp", Doc: "fasthttp: HTTP/1.1 only, memory used again"},
-				{Name: "loop", Doc: "event loops (Linux, parts/httploop): reads of all sockets that are ready join one batch; behind TLS it is fasthttp"},
+				{Name: "loop", Doc: "event loops (Linux, parts/httploop): reads of all sockets that are ready join one batch"},
 			}},
 			{Name: "driver", Doc: "talks to PostgreSQL", Impls: []assembly.Impl{
 				{Name: "sql", Doc: "database/sql over pgx"},

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"path/filepath"
 	"runtime"
@@ -22,28 +21,26 @@ import (
 	"dyno/services/orders/web"
 )
 
-// Event loops serve what is not encrypted; behind TLS it is fasthttp, and the log says so.
-func TestServerBehindTLS(t *testing.T) {
+// Event loops serve with TLS and without; where there are none it is fasthttp, and the log says so.
+func TestServerOfLoops(t *testing.T) {
 	under, err := lameduck.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer under.Close()
 	var log strings.Builder
-	open := func(l net.Listener) (server, error) {
-		r := &running{env: &daemon.Env{Listen: l, Connections: under, Log: slog.New(slog.NewTextHandler(&log, nil))}, gateway: &gateway.Gateway{}, release: &release.Release{}}
+	open := func(over *tls.Config) (server, error) {
+		r := &running{env: &daemon.Env{Connections: under, TLS: over, Log: slog.New(slog.NewTextHandler(&log, nil))}, gateway: &gateway.Gateway{}, release: &release.Release{}}
 		c := assembly.Defaults[gateway.Config]()
 		c.Web = "loop"
 		return r.newServer(c)
 	}
-	s, err := open(tls.NewListener(under, &tls.Config{}))
-	if _, fast := s.(*web.Fast); !fast || err != nil || !strings.Contains(log.String(), "fasthttp serves this address") {
-		t.Errorf("behind TLS: %T, %v, log %q", s, err, log.String())
-	}
-	log.Reset()
-	s, err = open(under)
-	if _, loop := s.(*web.Loop); err != nil || loop != (runtime.GOOS == "linux") || loop != (log.Len() == 0) {
-		t.Errorf("without TLS: %T, %v, log %q", s, err, log.String())
+	for _, over := range []*tls.Config{nil, {}} {
+		log.Reset()
+		s, err := open(over)
+		if _, loop := s.(*web.Loop); err != nil || loop != (runtime.GOOS == "linux") || loop == strings.Contains(log.String(), "fasthttp serves this address") {
+			t.Errorf("TLS %t: %T, %v, log %q", over != nil, s, err, log.String())
+		}
 	}
 }
 
