@@ -30,6 +30,27 @@ func (f osFile) Allocate(offset, n int64) error {
 	}
 }
 
+// zeros are what Fill writes at a time.
+var zeros [256 << 10]byte
+
+func (f osFile) Fill(offset, n int64) error {
+	var about unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &about); err != nil {
+		return pathError("fstatfs", f.Name(), err)
+	}
+	if about.Type != unix.EXT4_SUPER_MAGIC && about.Type != unix.XFS_SUPER_MAGIC {
+		return nil // others mark no blocks, or write each block to a new place
+	}
+	for n > 0 {
+		k, err := f.WriteAt(zeros[:min(n, int64(len(zeros)))], offset)
+		if err != nil {
+			return err
+		}
+		offset, n = offset+int64(k), n-int64(k)
+	}
+	return nil
+}
+
 func pathError(op, path string, err error) error {
 	if err == nil {
 		return nil

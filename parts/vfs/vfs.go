@@ -38,8 +38,11 @@ type File interface {
 	Truncate(size int64) error
 	Sync() error // the data, and the metadata needed to read it
 	// Allocate extends the file by n bytes of zeros from offset on, so that writing them later takes
-	// no space and changes no metadata; errors.ErrUnsupported where it cannot.
+	// no space; errors.ErrUnsupported where it cannot.
 	Allocate(offset, n int64) error
+	// Fill writes those zeros where the file system would otherwise note for each allocated block when
+	// it is first written, which makes a sync wait for its journal, too. Elsewhere it does nothing.
+	Fill(offset, n int64) error
 }
 
 // Full reports whether an error means that there is no space.

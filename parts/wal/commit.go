@@ -1,6 +1,9 @@
 package wal
 
-import "time"
+import (
+	"runtime"
+	"time"
+)
 
 // committer is the state of the goroutine that writes and syncs.
 type committer struct {
@@ -26,6 +29,7 @@ func (l *Log) run() {
 		}
 		for ; l.take(overdue); overdue = false {
 			l.commitGroup(overdue)
+			runtime.Gosched() // the callers that it completed append again to this group, not to the one after
 		}
 		closed, left := l.idle()
 		if closed {

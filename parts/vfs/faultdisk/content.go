@@ -150,6 +150,12 @@ func (n *Node) Allocate(offset, size int64) error {
 	return n.resize(max(n.data.size, offset+size))
 }
 
+// Fill writes size zeros from offset on.
+func (n *Node) Fill(offset, size int64) error {
+	_, err := n.WriteAt(make([]byte, size), offset)
+	return err
+}
+
 func (n *Node) resize(size int64) error {
 	if size-n.data.size > n.free() {
 		return syscall.ENOSPC

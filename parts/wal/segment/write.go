@@ -15,9 +15,9 @@ const (
 	// flushEvery is how many bytes are encoded before a write: large enough that the system call costs
 	// little in comparison, small enough to stay in memory.
 	flushEvery = 1 << 20
-	// allocateBytes is how much is allocated ahead of the writes: large enough to be rare, small
-	// enough for a disk that is nearly full.
-	allocateBytes = 8 << 20
+	// allocateBytes is how much is allocated and filled ahead of the writes: large enough to be rare,
+	// small enough for the append that waits for it.
+	allocateBytes = 1 << 20
 	// allocateLeast is the first allocation, which doubles: a small log stays small.
 	allocateLeast = 256 << 10
 	// maxRecord is the largest record that its header and memory can hold.
@@ -124,7 +124,8 @@ func (f *Files) publish(end int64, next uint64) {
 	}
 }
 
-// allocate allocates the file up to a byte: far ahead, or as far as necessary on a full disk.
+// allocate allocates and fills the file up to a byte: far ahead, or as far as necessary on a full
+// disk.
 func (f *Files) allocate(upTo int64) error {
 	w := &f.w
 	if w.allocated == 0 || upTo <= w.allocated {
@@ -142,6 +143,9 @@ func (f *Files) allocate(upTo int64) error {
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
 		ahead, err = 0, nil
+	}
+	if err == nil && ahead > 0 {
+		err = w.file.Fill(w.allocated, ahead-w.allocated)
 	}
 	if err == nil {
 		w.allocated = ahead
