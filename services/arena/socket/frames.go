@@ -24,8 +24,24 @@ type frames struct {
 	closed atomic.Bool
 }
 
-func (s *frames) Subprotocol() string          { return s.subprotocol }
-func (s *frames) SetReadDeadline(at time.Time) { _ = s.conn.SetReadDeadline(at) }
+func (s *frames) Subprotocol() string { return s.subprotocol }
+
+func (s *frames) SetReadDeadline(at time.Time) {
+	if s.try != nil {
+		s.try.deadline(at)
+	}
+	_ = s.conn.SetReadDeadline(at)
+}
+
+// waits returns the connection for calls that wait.
+func (s *frames) waits() net.Conn {
+	if s.try != nil {
+		if c := s.try.attach(); c != nil {
+			return c
+		}
+	}
+	return s.conn
+}
 
 func (s *frames) Read() ([]byte, error) {
 	for {
@@ -63,6 +79,7 @@ func (s *frames) Poll(buf []byte, take func(message []byte) error) error {
 	if s.try == nil {
 		return ErrNoTry
 	}
+	s.try.detach()
 	rest := copy(buf, s.in[s.done:]) // less than a frame, but for what Read has left
 	n, end := s.try.read(buf[rest:])
 	if rest+n == 0 {
@@ -112,10 +129,11 @@ func (s *frames) fill(need int) error {
 }
 
 func (s *frames) Write(b []byte, _ []int, timeout time.Duration) error {
-	if err := s.conn.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
+	conn := s.waits()
+	if err := conn.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
 		return err
 	}
-	_, err := s.conn.Write(b)
+	_, err := conn.Write(b)
 	return err
 }
 
@@ -141,22 +159,27 @@ func (s *frames) Close(code int, reason string) {
 	if code == 0 || s.closed.Load() {
 		return
 	}
-	if s.conn.SetDeadline(time.Now().Add(closeTime)) != nil {
+	conn := s.waits()
+	if conn.SetDeadline(time.Now().Add(closeTime)) != nil {
 		return
 	}
-	if _, err := s.conn.Write(appendClose(nil, code, reason)); err != nil {
+	if _, err := conn.Write(appendClose(nil, code, reason)); err != nil {
 		return
 	}
-	if half, ok := s.conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() != nil {
+	if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() != nil {
 		return
 	}
 	// A connection that is closed with unread bytes is reset, and its client may lose the last
 	// words.
-	_, _ = io.CopyN(io.Discard, s.conn, maxUnread)
+	_, _ = io.CopyN(io.Discard, conn, maxUnread)
 }
 
 func (s *frames) CloseNow() {
-	if !s.closed.Swap(true) {
-		_ = s.conn.Close()
+	if s.closed.Swap(true) {
+		return
 	}
+	if s.try != nil {
+		s.try.close()
+	}
+	_ = s.conn.Close()
 }

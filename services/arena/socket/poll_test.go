@@ -1,6 +1,8 @@
 package socket
 
 import (
+	"errors"
+	"io"
 	"net"
 	"os"
 	"testing"
@@ -35,5 +37,57 @@ func TestPollKeepsTheDeadline(t *testing.T) {
 	s.SetReadDeadline(time.Now())
 	if err := s.Poll(buf, nil); !os.IsTimeout(err) {
 		t.Errorf("at the deadline: %v", err)
+	}
+}
+
+// A socket that is polled still ends with a close frame, or without a word, and fails then.
+func TestPolledSocketEnds(t *testing.T) {
+	for name, tt := range map[string]struct {
+		end  func(s *frames)
+		want string
+	}{
+		"with a code": {func(s *frames) { s.Close(GoingAway, "bye") }, "\x88\x05\x03\xe9bye"},
+		"now":         {func(s *frames) { s.CloseNow() }, ""},
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := l.Accept()
+		l.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &frames{conn: conn, try: newTry(conn)}
+		if s.try == nil {
+			t.Skip("no reads here that do not wait")
+		}
+		buf := make([]byte, readSize)
+		if err := s.Poll(buf, nil); err != nil {
+			t.Errorf("%s: before the end: %v", name, err)
+		}
+		if n, err := s.TryWrite([]byte{0x82, 0}); n != 2 || err != nil {
+			t.Errorf("%s: %d bytes written, %v", name, n, err)
+		}
+		got := make(chan string)
+		go func() {
+			all, _ := io.ReadAll(client)
+			client.Close()
+			got <- string(all)
+		}()
+		tt.end(s)
+		if all := <-got; all != "\x82\x00"+tt.want {
+			t.Errorf("%s: the client received %q", name, all)
+		}
+		if err := s.Poll(buf, nil); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("%s: a read after the end: %v", name, err)
+		}
+		if _, err := s.TryWrite([]byte{0x82, 0}); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("%s: a write after the end: %v", name, err)
+		}
 	}
 }

@@ -6,16 +6,28 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
+	"sync"
 	"syscall"
+	"time"
+
+	"dyno/parts/lameduck"
 )
 
-// try reads and writes without waiting, on a connection of TCP. One goroutine at a time reads, and
-// one writes.
+// try reads and writes without waiting, on a connection of TCP.
+//
+// Once it is detached, the runtime's poller does not watch the connection any more. It would be
+// woken by each packet that a room reads in its next tick anyway, which costs a quarter of a game
+// server's CPU time.
 type try struct {
-	raw       syscall.RawConn
-	in, out   operation
-	readOnce  func(fd uintptr) bool
-	writeOnce func(fd uintptr) bool
+	mu     sync.Mutex
+	tcp    *net.TCPConn
+	raw    syscall.RawConn // of tcp; nil means that it is detached
+	fd     int             // then the descriptor; -1 means closed
+	until  time.Time       // the deadline of reads then; zero means none
+	one    operation
+	read1  func(fd uintptr) bool
+	write1 func(fd uintptr) bool
 }
 
 // operation is the arguments and the results of a system call, which are not made anew each time.
@@ -27,38 +39,119 @@ type operation struct {
 
 // newTry returns nil for a connection that is not one of TCP, such as one of TLS.
 func newTry(conn net.Conn) *try {
-	tcp, ok := conn.(syscall.Conn)
-	if !ok {
+	t := &try{fd: -1}
+	switch c := conn.(type) {
+	case *net.TCPConn:
+		t.tcp = c
+	case *lameduck.Conn:
+		t.tcp = c.TCPConn
+	default:
 		return nil
 	}
-	raw, err := tcp.SyscallConn()
+	if t.watch() != nil {
+		return nil
+	}
+	// They return true also where the call would wait: otherwise the goroutine would.
+	t.read1 = func(fd uintptr) bool { t.one.n, t.one.err = syscall.Read(int(fd), t.one.b); return true }
+	t.write1 = func(fd uintptr) bool { t.one.n, t.one.err = syscall.Write(int(fd), t.one.b); return true }
+	return t
+}
+
+func (t *try) watch() (err error) {
+	t.raw, err = t.tcp.SyscallConn()
+	return err
+}
+
+// detach makes the connection one that only read and write use. Where it fails, nothing changes but
+// what they cost.
+func (t *try) detach() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.raw == nil {
+		return
+	}
+	var dup int
+	var failed error
+	err := t.raw.Control(func(fd uintptr) { dup, failed = duplicate(int(fd)) })
+	if errors.Join(err, failed) != nil {
+		return
+	}
+	t.tcp.Close() // the poller forgets it; the duplicate stays open
+	t.raw, t.fd = nil, dup
+}
+
+// attach undoes detach, and returns the connection for calls that wait; nil if it is closed.
+func (t *try) attach() *net.TCPConn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.raw != nil {
+		return t.tcp
+	}
+	if t.fd < 0 {
+		return nil
+	}
+	file := os.NewFile(uintptr(t.fd), "connection")
+	conn, err := net.FileConn(file) // on a duplicate
+	file.Close()
+	t.fd = -1
 	if err != nil {
 		return nil
 	}
-	t := &try{raw: raw}
-	// They return true also where the call would wait: otherwise the goroutine would.
-	t.readOnce = func(fd uintptr) bool {
-		t.in.n, t.in.err = syscall.Read(int(fd), t.in.b)
-		return true
+	t.tcp = conn.(*net.TCPConn)
+	if t.watch() != nil {
+		t.tcp.Close()
+		return nil
 	}
-	t.writeOnce = func(fd uintptr) bool {
-		t.out.n, t.out.err = syscall.Write(int(fd), t.out.b)
-		return true
+	return t.tcp
+}
+
+// close closes the connection, whether it is detached or not.
+func (t *try) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.fd >= 0 {
+		syscall.Close(t.fd)
+		t.fd = -1
 	}
-	return t
+	t.tcp.Close()
+}
+
+// deadline is that of reads while it is detached.
+func (t *try) deadline(at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.until = at
 }
 
 // read returns 0 and no error where nothing has come.
 func (t *try) read(b []byte) (int, error) {
-	t.in.b = b
-	err := t.raw.Read(t.readOnce)
-	return t.in.result(err, io.EOF)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.one.b = b
+	switch {
+	case t.raw != nil:
+		return t.one.result(t.raw.Read(t.read1), io.EOF)
+	case t.fd < 0:
+		return 0, net.ErrClosed
+	case !t.until.IsZero() && !time.Now().Before(t.until):
+		return 0, os.ErrDeadlineExceeded
+	}
+	t.read1(uintptr(t.fd))
+	return t.one.result(nil, io.EOF)
 }
 
 func (t *try) write(b []byte) (int, error) {
-	t.out.b = b
-	err := t.raw.Write(t.writeOnce)
-	return t.out.result(err, io.ErrShortWrite)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.one.b = b
+	switch {
+	case t.raw != nil:
+		return t.one.result(t.raw.Write(t.write1), io.ErrShortWrite)
+	case t.fd < 0:
+		return 0, net.ErrClosed
+	}
+	t.write1(uintptr(t.fd))
+	return t.one.result(nil, io.ErrShortWrite)
 }
 
 // result returns what the call did; none is the error of a call that did nothing and does not say
@@ -77,4 +170,16 @@ func (o *operation) result(err, none error) (int, error) {
 		return 0, none
 	}
 	return o.n, nil
+}
+
+// duplicate returns another descriptor of the same socket, which programs started meanwhile do not
+// inherit.
+func duplicate(fd int) (int, error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	dup, err := syscall.Dup(fd)
+	if err == nil {
+		syscall.CloseOnExec(dup)
+	}
+	return dup, err
 }
