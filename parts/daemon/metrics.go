@@ -39,6 +39,17 @@ func (e *Env) Sample(prefix string, metrics ...Metric) {
 	}
 }
 
+// ExposeHandedOver registers the metric handed_over_total, of what event loops did not serve, by
+// reason (httploop.Reasons).
+func (e *Env) ExposeHandedOver(prefix, help string, counts func() map[string]uint64) error {
+	const name = "handed_over_total"
+	return e.Expose(prefix, func(set Set) {
+		for reason, n := range counts() {
+			set(name, float64(n), reason)
+		}
+	}, Metric{Name: name, Help: help, Labels: []string{"reason"}})
+}
+
 type exposition struct {
 	metrics   []Metric
 	collect   func(Set)

@@ -28,6 +28,7 @@ type conn struct {
 	scanned int    // bytes from start on that FindHead has scanned, in whole lines
 
 	current  *Request // its head was read, its body was not; nil means none
+	head     []byte   // of current, as received
 	incoming wire.Body
 	body     int // where the body of current begins
 
@@ -124,7 +125,7 @@ func (c *conn) abort() {
 	c.loop.server.counts.connections.Add(-1)
 	if c.current != nil {
 		c.loop.recycle(c.current)
-		c.current = nil
+		c.current, c.head = nil, nil
 	}
 	c.bury()
 }

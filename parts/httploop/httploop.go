@@ -72,13 +72,17 @@ type Options struct {
 	// the configuration has "h2" and there is a Leave. Nil means that none is.
 	TLS *tls.Config
 
-	// Leave receives the connections whose request Serves does not accept, or whose bytes are not a
-	// request, with the bytes read so far: for a server that supports more, such as net/http's. They
-	// no longer belong to the loop, and count towards MaxConnections until Gone is called, from any
-	// goroutine, once or several times. Loops and handshakes call Leave, loops call Serves, and
-	// neither may block. Nil means that all requests are served and anything else is refused.
-	Leave  func(lameduck.Handed)
-	Serves func(r *Request) bool // decides on a request before its body is read
+	// Leave receives the connections whose request Serves does not accept, whose body is larger than
+	// MaxBody, or whose bytes are not a request, with the bytes read so far: for a server that supports
+	// more, such as net/http's. They no longer belong to the loop, and count towards MaxConnections
+	// until Gone is called, from any goroutine, once or several times. Loops and handshakes call Leave,
+	// loops call Serves, and neither may block. Nil means that all requests are served and anything
+	// else is refused.
+	Leave func(lameduck.Handed)
+
+	// Serves decides on a request before its body is read: "" means that it is served, anything else
+	// is the reason why not, which HandedOver counts and the log has once. It must be one of a few.
+	Serves func(r *Request) (reason string)
 
 	// Refuse writes the response to a refused request. Nil means the text, as text/plain.
 	Refuse func(resp *wire.Response, text string)
@@ -137,6 +141,12 @@ type Stats struct {
 	Refused     uint64 // answered 4xx or 5xx without the service, or cut off as too slow
 }
 
+// leaves is the line of log at the first connection that left for a reason.
+const leaves = "a connection was handed over to net/http, which costs more for each of its requests; others for this reason are only counted, in handed_over_total"
+
+// HandedOver returns how many connections left, by reason.
+func (s *Server) HandedOver() map[string]uint64 { return s.handed.Counts() }
+
 type counts struct {
 	connections, buffered                        atomic.Int64
 	accepted, overfull, requests, turns, refused atomic.Uint64
@@ -147,6 +157,7 @@ type Server struct {
 	options Options
 	door    *doors.Door // logs what is refused
 	shakes  *shakes     // nil means no TLS
+	handed  Reasons     // of connections that left
 	counts  counts
 	lame    atomic.Bool // LameDuck was called
 
@@ -166,7 +177,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	door := &doors.Door{Name: "listen", Most: o.MaxConnections, Log: o.Log}
-	s := &Server{options: o, door: door, ended: make(chan struct{})}
+	s := &Server{options: o, door: door, handed: Reasons{Log: o.Log, Event: leaves}, ended: make(chan struct{})}
 	if o.TLS != nil {
 		s.shakes = newShakes(&s.options)
 	}

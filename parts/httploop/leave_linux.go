@@ -13,13 +13,14 @@ import (
 )
 
 // leave passes a connection to the service, as soon as the earlier requests have their responses.
-func (c *conn) leave() {
+func (c *conn) leave(reason string) {
 	if c.inFlight > 0 {
 		c.alone = true // proceed parses it again then
 		return
 	}
 	l := c.loop
-	unread := bytes.Clone(c.buf[c.start:])
+	l.server.handed.Add(reason)
+	unread := c.unread()
 	unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
 	conn, over := netConn(c.fd), c.secure
 	c.dead, c.closing, c.deadline = true, true, time.Time{}
@@ -56,4 +57,16 @@ func netConn(fd int) *net.TCPConn {
 		return nil
 	}
 	return tcp
+}
+
+// unread returns a copy of the bytes that are not part of an earlier request.
+func (c *conn) unread() []byte {
+	r := c.current
+	if r == nil {
+		return bytes.Clone(c.buf[c.start:])
+	}
+	b := c.incoming.Unread(c.head, c.buf[c.body:])
+	c.current, c.head = nil, nil
+	c.loop.recycle(r)
+	return b
 }

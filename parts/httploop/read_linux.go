@@ -125,6 +125,9 @@ func (c *conn) parse() {
 		}
 		r := c.current
 		switch whole, err := c.parseBody(r); {
+		case err != nil && err.Status == http.StatusRequestEntityTooLarge && l.server.options.Leave != nil:
+			c.leave(ReasonBody)
+			return
 		case err != nil:
 			c.refuse(err)
 			return
@@ -135,7 +138,7 @@ func (c *conn) parse() {
 		if c.alone = !safe(r.Method); c.alone && c.inFlight > 0 {
 			return
 		}
-		c.current = nil
+		c.current, c.head = nil, nil
 		c.push(r)
 		l.batch = append(l.batch, r)
 	}
@@ -150,21 +153,28 @@ func (c *conn) parseHead() bool {
 	}
 	end, next, err := wire.FindHead(data, c.scanned, options.MaxHead)
 	c.scanned = next
+	var reason string // not to serve it, if it is a request
 	switch {
 	case err != nil:
 	case end == 0:
 		return false
 	default:
 		r := c.loop.request(c)
-		if c.incoming, err = r.Parse(data[:end], options.MaxBody); err == nil && (options.Serves == nil || options.Serves(r)) {
-			c.current, c.body, c.scanned = r, c.start+end, 0
+		if c.incoming, err = r.Parse(data[:end], options.MaxBody); err == nil && options.Serves != nil {
+			reason = options.Serves(r)
+		}
+		c.scanned = 0
+		if err == nil && reason == "" {
+			c.current, c.head, c.body = r, data[:end], c.start+end
 			return true
 		}
 		c.loop.recycle(r)
-		c.scanned = 0
+	}
+	if err != nil {
+		reason = reasonOf(err)
 	}
 	if options.Leave != nil {
-		c.leave()
+		c.leave(reason)
 		return false
 	}
 	c.refuse(err)
@@ -197,7 +207,7 @@ func (c *conn) refuse(err *wire.Refusal) {
 	l := c.loop
 	if c.current != nil {
 		l.recycle(c.current)
-		c.current = nil
+		c.current, c.head = nil, nil
 	}
 	l.server.counts.refused.Add(1)
 	r := l.request(c)

@@ -5,11 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/propagation"
-	semconv "go.opentelemetry.io/otel/semconv/v1.40.0"
-	"go.opentelemetry.io/otel/trace"
 )
 
 // unrouted is the span name of requests whose route is not known. Clients choose their paths
@@ -40,12 +35,7 @@ func (t *Tracer) Routes(next http.Handler) (http.Handler, error) {
 	if !ok {
 		return t.Wrap(unrouted, next), nil
 	}
-	return t.wrap(next, func(r *http.Request) (name, route string) {
-		if _, pattern := mux.Handler(r); pattern != "" {
-			return pattern, pathOf(pattern)
-		}
-		return unrouted, ""
-	}), nil
+	return t.wrap(next, func(r *http.Request) Route { return routeOf(mux, r) }), nil
 }
 
 // example returns a request that a pattern ([METHOD ][HOST]/[PATH]) matches: a pattern matches
@@ -66,16 +56,15 @@ func pathOf(pattern string) string { return pattern[max(0, strings.IndexByte(pat
 
 // Wrap wraps a handler so that each request is a span with that name.
 func (t *Tracer) Wrap(name string, next http.Handler) http.Handler {
-	return t.wrap(next, func(*http.Request) (string, string) { return name, "" })
+	route := Route{Name: name}
+	return t.wrap(next, func(*http.Request) Route { return route })
 }
 
-// wrap calls of for each request's name and route; an empty route means unknown.
-func (t *Tracer) wrap(next http.Handler, of func(*http.Request) (name, route string)) http.Handler {
+// wrap calls of for each request's route.
+func (t *Tracer) wrap(next http.Handler, of func(*http.Request) Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		ctx = WithSampling(ctx, r.Header)
-		name, route := of(r)
-		ctx, span := t.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
+		route := of(r)
+		ctx, span := Begin(r.Context(), t.Tracer, route, r.Header)
 		defer span.End()
 		r = r.WithContext(ctx)
 		if !span.IsRecording() {
@@ -84,13 +73,7 @@ func (t *Tracer) wrap(next http.Handler, of func(*http.Request) (name, route str
 		}
 		answer := &answer{ResponseWriter: w, status: http.StatusOK}
 		next.ServeHTTP(answer, r)
-		span.SetAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.HTTPResponseStatusCode(answer.status))
-		if route != "" {
-			span.SetAttributes(semconv.HTTPRoute(route))
-		}
-		if answer.status >= 500 {
-			span.SetStatus(codes.Error, http.StatusText(answer.status))
-		}
+		describe(span, route, r.Method, answer.status)
 	})
 }
 

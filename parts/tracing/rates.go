@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
 
@@ -28,7 +27,7 @@ type asked struct{}
 
 // WithSampling returns a context with the rate that a request's client has set, if it has. A
 // handler that Routes or Wrap returns does so.
-func WithSampling(ctx context.Context, h http.Header) context.Context {
+func WithSampling(ctx context.Context, h Header) context.Context {
 	text := h.Get(SamplingHeader)
 	if text == "" {
 		return ctx

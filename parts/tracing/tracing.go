@@ -151,10 +151,10 @@ func Inject(at trace.SpanContext, header http.Header) {
 }
 
 // Extract reads a request's traceparent; the zero context means that it has none.
-func Extract(header http.Header) trace.SpanContext {
-	if header.Get("Traceparent") == "" {
+func Extract(header Header) trace.SpanContext {
+	if header.Get(parentHeader) == "" {
 		return trace.SpanContext{}
 	}
-	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.HeaderCarrier(header))
+	ctx := propagation.TraceContext{}.Extract(context.Background(), readOnly{header})
 	return trace.SpanContextFromContext(ctx)
 }

@@ -53,6 +53,9 @@ var totals = []daemon.Metric{
 	{Name: "async_oldest_reachable_age_seconds", Help: "age of the oldest notice that a subscription has not got whose receiver is neither failing nor disabled"},
 }
 
+// handedOver is the help of a metric that exists with event loops.
+const handedOver = "connections that event loops handed over to net/http, by reason: a header field's name, path, method, host, body (too large) or framing"
+
 // collect sets the totals from one reading.
 func (d *Dispatcher) collect(set daemon.Set) {
 	s := d.api.Stats(0)

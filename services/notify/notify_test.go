@@ -103,7 +103,7 @@ func serve(t testing.TB, d *Dispatcher, g *pages.Guard) (url string, f *api.Fron
 		t.Fatal(err)
 	}
 	web := lameduck.NewServer(&http.Server{Handler: g.Wrap(d.Handler(), nil)}, l)
-	if f, err = d.openFront(&daemon.Env{Listen: l, Connections: l, Guard: g, ReadTimeout: time.Minute}, nil); err != nil {
+	if f, err = d.openFront(&daemon.Env{Listen: l, Connections: l, Guard: g, ReadTimeout: time.Minute}, d.Handler(), nil); err != nil {
 		t.Fatal(err)
 	}
 	go web.Serve(l) // until Drain

@@ -120,13 +120,18 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	if keys != nil {
 		out.Handler, allows = keys.Require(out.Handler), keys.Allows
 	}
-	front, err := d.openFront(env, allows)
+	front, err := d.openFront(env, out.Handler, allows)
 	if err != nil {
 		d.Close(ctx)
 		return daemon.Running{}, err
 	}
 	if front != nil {
 		out.Front = front
+		if err := env.ExposeHandedOver(prefix, handedOver, front.HandedOver); err != nil {
+			err = errors.Join(err, front.Drain(ctx))
+			d.Close(ctx)
+			return daemon.Running{}, err
+		}
 	}
 	watch, stop := context.WithCancel(context.Background())
 	var watching sync.WaitGroup
@@ -144,16 +149,13 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 }
 
 // openFront opens the event loops if the assembly has them.
-func (d *Dispatcher) openFront(env *daemon.Env, allows func(string) bool) (*api.Front, error) {
-	switch {
-	case d.config.Ingest != "loop":
-		return nil, nil
-	case d.config.Tracer != nil: // net/http's handler makes the spans of requests
+func (d *Dispatcher) openFront(env *daemon.Env, h http.Handler, allows func(string) bool) (*api.Front, error) {
+	if d.config.Ingest != "loop" {
 		return nil, nil
 	}
 	f, err := api.NewFront(d.acceptor, api.FrontOptions{
 		Context: d.ctx, Listener: env.Connections, TLS: env.TLS, Guard: env.Guard, Allows: allows, ReadTimeout: env.ReadTimeout,
-		Memory: d.config.Memory, Fail: d.config.Fail, Log: d.config.Logger,
+		Memory: d.config.Memory, Tracer: d.config.Tracer, Handler: h, Fail: d.config.Fail, Log: d.config.Logger,
 	})
 	if errors.Is(err, httploop.ErrUnsupported) {
 		d.config.Logger.Info("net/http reads all requests, as there are no event loops (ingest=loop) on this system")

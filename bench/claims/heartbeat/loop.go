@@ -27,7 +27,7 @@ const maxWaiting = 256 << 20
 // something else over to net/http. Drain ends its goroutine, and waits.
 type front struct {
 	hand   hand
-	guard  *guard.Guard
+	screen httploop.Screen
 	check  func(authorization string) error
 	server *httploop.Server
 	left   func() // called when no more connections are handed over
@@ -37,7 +37,7 @@ type front struct {
 // newFront begins to serve what connects to the listener. The error is httploop.ErrUnsupported
 // where the system has no event loops.
 func newFront(h hand, l *lameduck.Listener, g *guard.Guard, check func(string) error, patience time.Duration, fail func(error), log *slog.Logger) (*front, error) {
-	f := &front{hand: h, guard: g, check: check}
+	f := &front{hand: h, screen: httploop.Screen{Guard: g}, check: check}
 	var leave func(*net.TCPConn, []byte, func())
 	var err error
 	f.server, err = httploop.New(httploop.Options{
@@ -70,21 +70,15 @@ func refuse(resp *wire.Response, text string) {
 	resp.Body = append(append(resp.Body, quoted...), '\n')
 }
 
-// serves reports whether the front serves a request. What a browser sends with a page, and what has
-// a meaning in its header fields, is net/http's.
-func (f *front) serves(r *httploop.Request) bool {
-	if r.Target != "/api/heartbeat" || r.Method != http.MethodPost || f.guard.Check(guard.Request{Method: r.Method, Host: r.Host}) != nil {
-		return false
+// serves returns why the front does not serve a request; "" means that it does.
+func (f *front) serves(r *httploop.Request) (reason string) {
+	switch {
+	case r.Target != "/api/heartbeat":
+		return httploop.ReasonPath
+	case r.Method != http.MethodPost:
+		return httploop.ReasonMethod
 	}
-	for i := range r.Fields {
-		name := r.Fields[i].Name
-		for _, other := range []string{"Origin", "Sec-Fetch-Site", "Expect", "Upgrade"} {
-			if strings.EqualFold(name, other) {
-				return false
-			}
-		}
-	}
-	return true
+	return f.screen.Denies(r)
 }
 
 func (f *front) turn(_ int, requests []*httploop.Request) {

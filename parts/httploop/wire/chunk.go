@@ -1,6 +1,10 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+	"strings"
+)
 
 // Body is where a request's body ends, and how far it was read.
 type Body struct {
@@ -33,6 +37,33 @@ func (b *Body) Read(raw []byte, most int) (n int, rest []byte, whole bool, err *
 	n = b.chunks.body
 	rest = raw[:n+copy(raw[n:], raw[from+used:])]
 	return n, rest, b.chunks.state == done, err
+}
+
+// Unread returns the bytes of a request whose chunked body was found to be too large by Read, as a
+// server that has read nothing would receive them: the head, the body so far as one chunk, and what
+// follows it in rest. It leaves the field Expect out if 100 Continue was sent, since the client may
+// not expect it twice.
+func (b *Body) Unread(head, rest []byte) []byte {
+	n := b.chunks.body
+	out := make([]byte, 0, len(head)+len(rest)+maxChunkHead)
+	for line := range bytes.Lines(head) {
+		if b.expect || !isField(line, "Expect") {
+			out = append(out, line...)
+		}
+	}
+	if n > 0 { // an empty chunk would end the body
+		out = strconv.AppendInt(out, int64(n), 16)
+		out = append(out, "\r\n"...)
+		out = append(append(out, rest[:n]...), "\r\n"...)
+	}
+	return append(out, rest[n:]...)
+}
+
+// maxChunkHead is the size of a chunk's framing in bytes: 16 digits and two line ends.
+const maxChunkHead = 20
+
+func isField(line []byte, name string) bool {
+	return len(line) > len(name) && line[len(name)] == ':' && strings.EqualFold(text(line[:len(name)]), name)
 }
 
 // Limits of everything but the body, in bytes.
@@ -85,13 +116,14 @@ func (c *chunks) read(b []byte, raw []byte, maxBody int) (used int, err *Refusal
 			return used, errChunk
 		}
 		line := raw[used : used+i-1]
-		used += i + 1
 		if c.overhead += i + 1; c.overhead > maxOverhead {
 			return used, errChunk
 		}
 		if err := c.line(line, maxBody); err != nil {
-			return used, err
+			c.overhead -= i + 1
+			return used, err // the line stays, for Unread
 		}
+		used += i + 1
 	}
 	return used, nil
 }

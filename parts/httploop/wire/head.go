@@ -52,6 +52,11 @@ const maxFields = 100
 // Field is a header field as received, without the white space around its value.
 type Field struct{ Name, Value string }
 
+// Is reports whether a field has a name, ignoring case.
+func (f *Field) Is(name string) bool {
+	return len(f.Name) == len(name) && strings.EqualFold(f.Name, name)
+}
+
 // Head is the first line of a request and its header fields. Its strings are views of the bytes
 // that it was parsed from.
 type Head struct {
@@ -69,7 +74,7 @@ type Head struct {
 // Field returns the first value of a header field by name, ignoring case; "" if there is none.
 func (h *Head) Field(name string) string {
 	for i := range h.Fields {
-		if f := &h.Fields[i]; len(f.Name) == len(name) && strings.EqualFold(f.Name, name) {
+		if f := &h.Fields[i]; f.Is(name) {
 			return f.Value
 		}
 	}

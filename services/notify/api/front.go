@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -11,25 +12,32 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	pages "dyno/parts/guard"
 	"dyno/parts/httploop"
 	"dyno/parts/httploop/wire"
 	"dyno/parts/lameduck"
+	"dyno/parts/mediatype"
 	"dyno/parts/refusal"
+	"dyno/parts/tracing"
 	"dyno/services/notify/dispatch"
 	"dyno/services/notify/notice"
 )
 
-// Front is the seam "ingest" as event loops: it answers requests that post one small notice in the
-// plainest way, and stores all that came meanwhile as one batch in the log. It hands every other
-// connection over to net/http.
+// Front is the seam "ingest" as event loops: it answers requests that post one small notice, and
+// stores all that came meanwhile as one batch in the log. It hands every other connection over to
+// net/http.
 //
 // Its goroutines are the loops', in Serve, and one that stores; Drain ends them and waits.
 type Front struct {
 	accept *dispatch.Acceptor
 	ctx    context.Context // of what it accepts
-	guard  *pages.Guard
+	screen httploop.Screen
 	allows func(authorization string) bool // nil means that no API key is needed. It does not block
+	tracer trace.Tracer                    // nil means no spans
+	route  tracing.Route                   // of the requests that it serves
+	lines  []byte                          // of the header of every answer
 	server *httploop.Server
 	leave  func(lameduck.Handed)
 	left   func() // called when no more connections are handed over
@@ -63,15 +71,21 @@ type FrontOptions struct {
 	Guard       *pages.Guard
 	Allows      func(authorization string) bool // nil means that no API key is needed. It does not block
 	ReadTimeout time.Duration
-	Memory      int64       // bytes that clients may have sent and have no answer to
-	Fail        func(error) // receives an error that ends the loops; nil means none
+	Memory      int64        // bytes that clients may have sent and have no answer to
+	Tracer      trace.Tracer // nil means no spans
+	Handler     http.Handler // that the other server has, for the names of spans; nil without a Tracer
+	Fail        func(error)  // receives an error that ends the loops; nil means none
 	Log         *slog.Logger
 }
 
 // NewFront begins to serve what connects to the listener. The error is httploop.ErrUnsupported
 // where the system has no event loops.
 func NewFront(a *dispatch.Acceptor, o FrontOptions) (*Front, error) {
-	f := &Front{accept: a, ctx: o.Context, guard: o.Guard, allows: o.Allows}
+	f := &Front{accept: a, ctx: o.Context, screen: httploop.Screen{Guard: o.Guard}, allows: o.Allows, tracer: o.Tracer}
+	if f.tracer != nil {
+		f.route = tracing.RouteOf(o.Handler, http.MethodPost, noticesPath)
+	}
+	o.Guard.Share("", func(name, value string) { f.lines = fmt.Appendf(f.lines, "%s: %s\r\n", name, value) })
 	f.changed.L = &f.mu
 	var err error
 	f.server, err = httploop.New(httploop.Options{
@@ -79,7 +93,7 @@ func NewFront(a *dispatch.Acceptor, o FrontOptions) (*Front, error) {
 		Leave: func(c lameduck.Handed) { f.leave(c) }, TLS: o.TLS,
 		MaxBody: maxSmall, MaxBuffered: int(max(o.Memory, minBuffered)), ReadTimeout: o.ReadTimeout, WriteTimeout: o.ReadTimeout, Log: o.Log,
 		Refuse: func(resp *wire.Response, text string) {
-			respond(resp, &refusal.Error{Status: resp.Status, Text: text})
+			f.respond(resp, &refusal.Error{Status: resp.Status, Text: text})
 		},
 	})
 	if err != nil {
@@ -108,56 +122,77 @@ func (f *Front) Stats() FrontStats {
 	return FrontStats{f.server.Stats(), len(f.queue)}
 }
 
-// serves reports whether the front serves a request. Each field of its header is one that changes
-// nothing here or that is checked here; traces, what browsers send with a page, and other fields
-// that net/http's handlers read are not.
-func (f *Front) serves(r *httploop.Request) bool {
-	if r.Target != "/v1/notices" || r.Method != http.MethodPost || f.guard.Check(pages.Request{Method: r.Method, Host: r.Host}) != nil {
-		return false
+// HandedOver returns how many connections were handed over to net/http, by reason.
+func (f *Front) HandedOver() map[string]uint64 { return f.server.HandedOver() }
+
+const noticesPath = "/v1/notices"
+
+// serves returns why the front does not serve a request; "" means that it does. It reads the header
+// fields that postNotices reads, and those before it.
+func (f *Front) serves(r *httploop.Request) (reason string) {
+	switch {
+	case r.Target != noticesPath:
+		return httploop.ReasonPath
+	case r.Method != http.MethodPost:
+		return httploop.ReasonMethod
 	}
-	small, kind, keyed, allowed := false, false, false, f.allows == nil
+	if reason = f.screen.Denies(r); reason != "" {
+		return reason
+	}
+	one, keyed, allowed := false, false, f.allows == nil
 	for i := range r.Fields {
-		field := &r.Fields[i]
-		is := func(name string) bool { return strings.EqualFold(field.Name, name) }
-		switch {
-		case is("Host"), is("User-Agent"), is("Accept"), is("Accept-Encoding"), is("Accept-Language"), is("Idempotency-Key"):
-		case is("Content-Length"):
-			small = true
-		case is("Content-Type"):
-			if kind = field.Value == "application/json"; !kind {
-				return false
+		switch field := &r.Fields[i]; {
+		case field.Is("Content-Type"):
+			if one = mediatype.IsJSON(field.Value); !one {
+				return "Content-Type" // a batch, or nothing that is known
 			}
-		case is("Connection"):
-			if !strings.EqualFold(field.Value, "keep-alive") && !strings.EqualFold(field.Value, "close") {
-				return false
-			}
-		case is("Authorization"):
-			if keyed {
-				return false // net/http's handler refuses two
+		case field.Is("Authorization"):
+			if keyed { // net/http's handler refuses two
+				return "Authorization"
 			}
 			keyed, allowed = true, allowed || f.allows(field.Value)
-		default:
-			return false
 		}
 	}
-	return small && kind && allowed
+	switch {
+	case !one:
+		return "Content-Type"
+	case !allowed:
+		return "Authorization"
+	}
+	return ""
+}
+
+// posted is a request's notice and its span. It stays with the request.
+type posted struct {
+	notice *notice.Notice
+	span   trace.Span // nil means none
 }
 
 // turn reads notices, on the loop's goroutine, while those of the turn before are stored.
 func (f *Front) turn(_ int, requests []*httploop.Request) {
 	fresh := make([]*httploop.Request, 0, len(requests))
 	for _, r := range requests {
+		p, ok := r.Data.(*posted)
+		if !ok {
+			p = new(posted)
+			r.Data = p
+		}
+		at := f.begin(r, p)
 		key := strings.Clone(r.Field("Idempotency-Key")) // the notice may keep it as its id
 		err := checkID("Idempotency-Key", key)
 		if err == nil {
-			r.Data, err = parseNotice(r.Body, key)
+			p.notice, err = parseNotice(r.Body, key)
 		}
 		if err != nil {
-			respond(&r.Response, err)
-			httploop.Done(r)
-		} else {
-			fresh = append(fresh, r)
+			f.respond(&r.Response, err)
+			f.done(r)
+			continue
 		}
+		if at.IsValid() {
+			place := at // which alone is allocated
+			p.notice.Trace = &place
+		}
+		fresh = append(fresh, r)
 	}
 	if len(fresh) > 0 {
 		f.mu.Lock()
@@ -167,18 +202,39 @@ func (f *Front) turn(_ int, requests []*httploop.Request) {
 	}
 }
 
+// begin returns a request's place in a trace, as MarkTraces finds it, and starts its span if there
+// are any.
+func (f *Front) begin(r *httploop.Request, p *posted) (at trace.SpanContext) {
+	if f.tracer == nil {
+		return tracing.Extract(tracing.Head{Head: &r.Head})
+	}
+	_, p.span = tracing.Begin(f.ctx, f.tracer, f.route, tracing.Head{Head: &r.Head})
+	return p.span.SpanContext()
+}
+
+// done completes requests that are answered.
+func (f *Front) done(requests ...*httploop.Request) {
+	for _, r := range requests {
+		p := r.Data.(*posted)
+		if p.span != nil {
+			tracing.End(p.span, f.route, r.Method, r.Response.Status)
+		}
+		*p = posted{}
+	}
+	httploop.Done(requests...)
+}
+
 // store answers batch after batch until no more requests will come.
 func (f *Front) store() {
 	notices := make([]*notice.Notice, 0, maxTogether)
 	for batch := f.next(nil); len(batch) > 0; batch = f.next(batch) {
 		notices = notices[:0]
 		for _, r := range batch {
-			notices = append(notices, r.Data.(*notice.Notice))
-			r.Data = nil
+			notices = append(notices, r.Data.(*posted).notice)
 		}
 		f.answer(batch, notices)
 		clear(notices)
-		httploop.Done(batch...)
+		f.done(batch...)
 	}
 }
 
@@ -193,11 +249,11 @@ func (f *Front) answer(requests []*httploop.Request, notices []*notice.Notice) {
 	switch half := len(notices) / 2; {
 	case err == nil:
 		for i, r := range requests {
-			received(&r.Response, receipts[i], notices[i])
+			f.received(&r.Response, receipts[i], notices[i])
 		}
 	case half == 0 || full(err):
 		for _, r := range requests {
-			respond(&r.Response, err)
+			f.respond(&r.Response, err)
 		}
 	default:
 		f.answer(requests[:half], notices[:half])
@@ -235,13 +291,13 @@ func (f *Front) next(into []*httploop.Request) []*httploop.Request {
 }
 
 // received answers for a notice as postNotices does.
-func received(resp *wire.Response, receipt dispatch.Receipt, n *notice.Notice) {
+func (f *Front) received(resp *wire.Response, receipt dispatch.Receipt, n *notice.Notice) {
 	resp.Status = http.StatusAccepted
 	deliveries := n.Owed
 	if receipt.Duplicate {
 		resp.Status, deliveries = http.StatusOK, 0
 	}
-	resp.Fields = append(resp.Fields, "Content-Type: application/json\r\n"...)
+	resp.Fields = append(append(resp.Fields, "Content-Type: application/json\r\n"...), f.lines...)
 	b := notice.AppendString(append(resp.Body, `{"id":`...), receipt.ID)
 	b = strconv.AppendUint(append(b, `,"seq":`...), receipt.Seq, 10)
 	if receipt.Duplicate {
@@ -252,7 +308,7 @@ func received(resp *wire.Response, receipt dispatch.Receipt, n *notice.Notice) {
 }
 
 // respond answers with an error.
-func respond(resp *wire.Response, err error) {
+func (f *Front) respond(resp *wire.Response, err error) {
 	w := &answerer{resp: resp, header: http.Header{}}
 	AnswerError(w, err)
 	for name, values := range w.header {
@@ -260,6 +316,7 @@ func respond(resp *wire.Response, err error) {
 			resp.Add(name, value)
 		}
 	}
+	resp.Fields = append(resp.Fields, f.lines...)
 }
 
 // answerer lets code for net/http write an event loop's answer.
