@@ -73,7 +73,8 @@ func (r Rates) Of(route string) float64 {
 	return r[Others]
 }
 
-func (r Rates) sampler() sdk.Sampler {
+// Sampler returns what decides on spans by these rates.
+func (r Rates) Sampler() sdk.Sampler {
 	routes := byRoute{}
 	for route, rate := range r {
 		routes[route] = sdk.TraceIDRatioBased(rate)

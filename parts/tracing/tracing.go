@@ -90,7 +90,7 @@ func Start(c Config) (*Tracer, error) {
 	t := &Tracer{rates: c.Rates, exporter: newExporter(client, c.Log), transport: transport}
 	t.batches = sdk.NewBatchSpanProcessor(t.exporter, sdk.WithMaxQueueSize(maxQueue), sdk.WithMaxExportBatchSize(maxBatch),
 		sdk.WithBatchTimeout(delay), sdk.WithExportTimeout(exportTimeout))
-	t.provider = sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithSampler(c.Rates.sampler()),
+	t.provider = sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithSampler(c.Rates.Sampler()),
 		sdk.WithSpanProcessor(counting{t.batches, &t.exporter.ended}))
 	t.Tracer = t.provider.Tracer("dyno/parts/tracing")
 	return t, nil
