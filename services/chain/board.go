@@ -24,5 +24,11 @@ var board = debugpage.Board{
 			{Title: "p50", Kind: debugpage.P50, Metric: "blockchain_request_duration_seconds", Unit: debugpage.Seconds},
 			{Title: "p99", Kind: debugpage.P99, Metric: "blockchain_request_duration_seconds", Unit: debugpage.Seconds},
 		},
+	}, {
+		Title: "Connections that net/http serves instead of the event loop", Row: "Reason", Label: "reason", None: "The event loop serves all of them, or there is none.",
+		Columns: []debugpage.Figure{
+			{Title: "Handed over", Kind: debugpage.Now, Metric: "blockchain_handed_over_total"},
+			{Title: "A second", Kind: debugpage.Rate, Metric: "blockchain_handed_over_total"},
+		},
 	}},
 }

@@ -22,6 +22,9 @@ const prefix = "blockchain_"
 // otherMethod is the label of messages and calls that name no method of the server.
 const otherMethod = "other"
 
+// handedOver is the help of a metric that exists with an event loop.
+const handedOver = "connections that the event loop handed over to net/http, by reason: a header field's name, path, method, host, body (too large) or framing"
+
 // metrics counts the calls of JSON-RPC.
 type metrics struct {
 	took  *prometheus.HistogramVec // seconds

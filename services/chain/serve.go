@@ -17,6 +17,7 @@ import (
 	"dyno/parts/config"
 	"dyno/parts/daemon"
 	"dyno/parts/httploop"
+	"dyno/parts/httploop/wire"
 	"dyno/parts/tracing"
 	"dyno/services/chain/api"
 	"dyno/services/chain/api/evm"
@@ -106,12 +107,15 @@ func (f *serving) serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, rea
 	paths.Handle("/", traced(env, len(f.logSample.Values()) > 0, door))
 	paths.Handle("/submit", env.Guard.Wrap(api.Submit(b.Pool), nil))
 	out := daemon.Running{Handler: paths, WriteTimeout: writeTimeout, Drain: func(ctx context.Context) error { return errors.Join(door.Drain(ctx), end()) }}
-	front, err := f.openFront(env, door.Server)
+	front, err := f.openFront(env, door.Server, traces(env, len(f.logSample.Values()) > 0, paths))
 	if err != nil {
 		return daemon.Running{}, errors.Join(err, end())
 	}
 	if front != nil {
 		out.Front = front
+		if err := env.ExposeHandedOver(prefix, handedOver, front.HandedOver); err != nil {
+			return daemon.Running{}, errors.Join(err, front.Drain(context.Background()), end())
+		}
 	}
 	if ready != nil {
 		out.Ready = func(context.Context) error { return ready() }
@@ -119,12 +123,15 @@ func (f *serving) serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, rea
 	return out, nil
 }
 
-// openFront opens the event loop if the assembly has it. Requests that have spans are net/http's.
-func (f *serving) openFront(env *daemon.Env, s *jsonrpc.Server) (*jsonrpc.Front, error) {
-	if f.config.Transport != "loop" || env.Tracer != nil {
+// openFront opens the event loop if the assembly has it. Begin is of
+// jsonrpc.FrontOptions.
+func (f *serving) openFront(env *daemon.Env, s *jsonrpc.Server, begin func(*wire.Head) (context.Context, func(int))) (*jsonrpc.Front, error) {
+	if f.config.Transport != "loop" {
 		return nil, nil
 	}
-	front, err := jsonrpc.NewFront(s, env.Connections, env.TLS, env.ReadTimeout, writeTimeout, env.Fail, env.Log)
+	front, err := jsonrpc.NewFront(s, jsonrpc.FrontOptions{
+		Listener: env.Connections, TLS: env.TLS, ReadTimeout: env.ReadTimeout, WriteTimeout: writeTimeout, Fail: env.Fail, Log: env.Log, Begin: begin,
+	})
 	if errors.Is(err, httploop.ErrUnsupported) {
 		env.Log.Info("net/http reads all requests, as there are no event loops (transport=loop) on this system")
 		return nil, nil

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"dyno/parts/daemon"
+	"dyno/parts/httploop/wire"
 	"dyno/parts/tracing"
 	"dyno/services/chain/jsonrpc"
 )
@@ -35,11 +36,47 @@ func traced(env *daemon.Env, logged bool, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r.WithContext(trace.ContextWithRemoteSpanContext(r.Context(), tracing.Extract(r.Header))))
 			return
 		}
-		ctx, span := env.Tracer.Start(r.Context(), "rpc/http.request")
+		ctx, span := env.Tracer.Start(r.Context(), spanRequest)
 		defer span.End()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
+
+// traces makes the spans of requests that the event loop serves, as traced and the server's span
+// around it do. One that is recorded, or has a rate of its own, is run alone. The handler is
+// net/http's, for the span's name. Nil: there is nothing to begin.
+func traces(env *daemon.Env, logged bool, h http.Handler) func(*wire.Head) (context.Context, func(status int)) {
+	none := func(int) {}
+	alone := func(ctx context.Context) (context.Context, func(int)) {
+		if _, asked := tracing.Asked(ctx); asked {
+			return ctx, none
+		}
+		return ctx, nil
+	}
+	switch {
+	case env.Tracer == nil && !logged:
+		return nil
+	case env.Tracer == nil:
+		return func(h *wire.Head) (context.Context, func(int)) {
+			return alone(tracing.WithSampling(context.Background(), tracing.Head{Head: h}))
+		}
+	}
+	route := tracing.RouteOf(h, http.MethodPost, "/")
+	return func(h *wire.Head) (context.Context, func(int)) {
+		ctx, outer := tracing.Begin(context.Background(), env.Tracer, route, tracing.Head{Head: h})
+		if !outer.IsRecording() {
+			return alone(ctx)
+		}
+		ctx, inner := env.Tracer.Start(ctx, spanRequest)
+		return ctx, func(status int) {
+			inner.End()
+			tracing.End(outer, route, http.MethodPost, status)
+		}
+	}
+}
+
+// spanRequest is the name of a span, below the server's.
+const spanRequest = "rpc/http.request"
 
 // calls makes a span of each call, and a line in the log of each whose trace is recorded and of a
 // share of the others.

@@ -10,26 +10,28 @@ import (
 	"sync"
 	"time"
 
-	"dyno/parts/guard"
 	"dyno/parts/httploop"
+	"dyno/parts/httploop/wire"
 	"dyno/parts/lameduck"
 )
 
 // Front serves, on event loops, the POSTs of one address that are a single small call of one of the
 // methods in Options.Together. Those that arrive while others are being run are then run in one go,
 // as if they were an array; each has its own answer. Other calls of a message that it has read run
-// in goroutines of their own. Every other connection it hands over to the listener's next server,
-// whose handler is the Server.
+// in goroutines of their own. A connection with any other request it hands over to the listener's
+// next server, whose handler is the Server.
 //
 // Its goroutines are the loop's, two that run calls, and those of other calls; Drain ends them and
 // waits.
 type Front struct {
-	s     *Server
-	loops *httploop.Server
-	leave func(lameduck.Handed)
-	left  func() // called when no more connections are handed over
-	lines []byte // of the header of every answer
-	owned sync.WaitGroup
+	s      *Server
+	screen httploop.Screen
+	begin  func(h *wire.Head) (context.Context, func(status int)) // FrontOptions.Begin; never nil
+	loops  *httploop.Server
+	leave  func(lameduck.Handed)
+	left   func() // called when no more connections are handed over
+	lines  []byte // of the header of every answer
+	owned  sync.WaitGroup
 
 	mu      sync.Mutex // guards the fields below
 	changed sync.Cond  // queue or ended
@@ -44,27 +46,48 @@ const (
 	maxWaiting  = 256 << 20 // bytes that clients have sent and have no answer to, or have not read of their answers
 )
 
-// NewFront begins to serve what connects to a listener, with TLS unless secure is nil. Read and
-// write are the times that a client has to send a request and to read its answer. Fail receives an
-// error that ends the loop.
-// The error is httploop.ErrUnsupported where the system has no event loops.
-func NewFront(s *Server, l *lameduck.Listener, secure *tls.Config, read, write time.Duration, fail func(error), log *slog.Logger) (*Front, error) {
-	f := &Front{s: s, lines: []byte("Content-Type: application/json\r\n")}
+// FrontOptions are the options of a Front.
+type FrontOptions struct {
+	Listener     *lameduck.Listener
+	TLS          *tls.Config   // nil: connections are not encrypted
+	ReadTimeout  time.Duration // that a client has to send a request
+	WriteTimeout time.Duration // that a client has to read its answer
+	Fail         func(error)   // receives an error that ends the loop
+	Log          *slog.Logger
+
+	// Begin is called for each request, from several goroutines. It returns the context of its calls,
+	// and what is called with the status of its answer. A request for which end is nil may be run
+	// together with others, in the context of one of them. A nil Begin means none of that.
+	Begin func(h *wire.Head) (ctx context.Context, end func(status int))
+}
+
+// NewFront begins to serve what connects to a listener. The error is httploop.ErrUnsupported where
+// the system has no event loops.
+func NewFront(s *Server, o FrontOptions) (*Front, error) {
+	f := &Front{s: s, screen: httploop.Screen{Guard: s.o.HTTP, WebSockets: true}, begin: o.Begin, lines: []byte("Content-Type: application/json\r\n")}
+	if f.begin == nil {
+		f.begin = func(*wire.Head) (context.Context, func(int)) { return context.Background(), nil }
+	}
 	s.o.HTTP.Share("", func(name, value string) { f.lines = fmt.Appendf(f.lines, "%s: %s\r\n", name, value) })
 	f.changed.L = &f.mu
 	var err error
 	f.loops, err = httploop.New(httploop.Options{
 		Turn: f.turn, Serves: f.serves, Loops: 1,
-		Leave: func(c lameduck.Handed) { f.leave(c) }, TLS: secure,
-		MaxPipelined: 1, MaxBody: maxSmall, MaxBuffered: maxWaiting, ReadTimeout: read, WriteTimeout: write, Log: log,
+		Leave: func(c lameduck.Handed) { f.leave(c) }, TLS: o.TLS,
+		MaxPipelined: 1, MaxBody: maxSmall, MaxBuffered: maxWaiting, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout, Log: o.Log,
+		Refuse: func(resp *wire.Response, text string) {
+			s.o.Observe("", 0, InvalidRequest)
+			resp.Fields = append(resp.Fields, f.lines...)
+			resp.Body = appendWholeError(s.o.Codec, resp.Body, &Error{Code: InvalidRequest, Message: text})
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	f.leave, f.left = l.HandOver()
+	f.leave, f.left = o.Listener.HandOver()
 	f.owned.Go(func() {
-		if err := f.loops.Serve(l.TCP()); err != nil {
-			fail(err)
+		if err := f.loops.Serve(o.Listener.TCP()); err != nil {
+			o.Fail(err)
 		}
 	})
 	for range runners {
@@ -73,33 +96,35 @@ func NewFront(s *Server, l *lameduck.Listener, secure *tls.Config, read, write t
 	return f, nil
 }
 
-// serves reports whether the front serves a request. Each field of its header is one that changes
-// nothing here, or is checked here.
-func (f *Front) serves(r *httploop.Request) bool {
-	if r.Target != "/" || r.Method != http.MethodPost || f.s.o.HTTP.Check(guard.Request{Method: r.Method, Host: r.Host}) != nil {
-		return false
+// serves returns why the front does not serve a request; "" means that it does. It reads the header
+// fields that servePOST reads, and those before it.
+func (f *Front) serves(r *httploop.Request) (reason string) {
+	switch {
+	case r.Target != "/" && !strings.HasPrefix(r.Target, "/?"):
+		return httploop.ReasonPath
+	case r.Method != http.MethodPost:
+		return httploop.ReasonMethod
 	}
-	sized, json := false, false
+	if reason = f.screen.Denies(r); reason != "" {
+		return reason
+	}
+	typed := false
 	for i := range r.Fields {
-		field := &r.Fields[i]
-		is := func(name string) bool { return strings.EqualFold(field.Name, name) }
-		switch {
-		case is("Host"), is("User-Agent"), is("Accept"), is("Accept-Encoding"), is("Accept-Language"):
-		case is("Content-Length"):
-			sized = true
-		case is("Content-Type"):
-			if json = takes([]string{field.Value}); !json {
-				return false
+		switch field := &r.Fields[i]; {
+		case field.Is("Content-Type"):
+			if typed = take(field.Value); !typed {
+				return "Content-Type"
 			}
-		case is("Connection"):
-			if !strings.EqualFold(field.Value, "keep-alive") && !strings.EqualFold(field.Value, "close") {
-				return false
+		case field.Is("Content-Encoding"):
+			if encodes(field.Value) {
+				return "Content-Encoding"
 			}
-		default:
-			return false
 		}
 	}
-	return sized && json
+	if !typed {
+		return "Content-Type"
+	}
+	return ""
 }
 
 // turn queues requests, on the loop's goroutine, while those before are run.
@@ -147,6 +172,7 @@ func (f *Front) run() {
 
 // group is calls of one method, each of a request.
 type group struct {
+	ctx      context.Context // of the first
 	calls    []Call
 	requests []*httploop.Request
 	taken    []*exchange
@@ -154,9 +180,13 @@ type group struct {
 
 // sort adds the call of a request to its group, or has another goroutine serve it.
 func (f *Front) sort(r *httploop.Request, groups map[string]*group) {
+	ctx, end := f.begin(&r.Head)
 	x := f.s.exchange()
-	if f.s.o.Codec.Decode(r.Body, f.s.bounds.MaxCalls, &x.batch) == nil && !x.batch.Array && len(x.batch.Calls) == 1 && x.batch.Calls[0].Error == nil {
+	if end == nil && f.s.o.Codec.Decode(r.Body, f.s.bounds.MaxCalls, &x.batch) == nil && !x.batch.Array && len(x.batch.Calls) == 1 && x.batch.Calls[0].Error == nil {
 		if g := groups[string(x.batch.Calls[0].Method)]; g != nil {
+			if len(g.calls) == 0 {
+				g.ctx = ctx
+			}
 			g.calls, g.requests, g.taken = append(g.calls, x.batch.Calls[0]), append(g.requests, r), append(g.taken, x)
 			return
 		}
@@ -165,15 +195,18 @@ func (f *Front) sort(r *httploop.Request, groups map[string]*group) {
 	x.message.Write(r.Body)
 	f.owned.Go(func() {
 		defer f.s.release(x)
-		f.s.serve(context.Background(), x)
+		f.s.serve(ctx, x)
 		f.answer(r, x)
+		if end != nil {
+			end(r.Response.Status)
+		}
 		httploop.Done(r)
 	})
 }
 
 // together runs the calls of a group and answers them.
 func (f *Front) together(g *group) {
-	f.s.callTogether(context.Background(), g.calls)
+	f.s.callTogether(g.ctx, g.calls)
 	for i, x := range g.taken {
 		answers := newAnswers(f.s.o.Codec, x.answer[:0], false, f.s.bounds.MaxAnswer)
 		answers.add(&g.calls[i])
@@ -185,6 +218,7 @@ func (f *Front) together(g *group) {
 	clear(g.calls)
 	clear(g.requests)
 	clear(g.taken)
+	g.ctx = nil
 	g.calls, g.requests, g.taken = g.calls[:0], g.requests[:0], g.taken[:0]
 }
 
@@ -220,6 +254,9 @@ func (f *Front) Drain(ctx context.Context) error {
 	f.owned.Wait()
 	return err
 }
+
+// HandedOver returns how many connections were handed over, by reason.
+func (f *Front) HandedOver() map[string]uint64 { return f.loops.HandedOver() }
 
 // Stats are counts of the loop.
 func (f *Front) Stats() httploop.Stats { return f.loops.Stats() }

@@ -29,7 +29,9 @@ func serveFront(t *testing.T, methods map[string]jsonrpc.Method, o jsonrpc.Optio
 	}
 	o.Codec = scan.Codec{}
 	s := jsonrpc.NewServer(methods, o)
-	f, err := jsonrpc.NewFront(s, l, nil, time.Minute, time.Minute, func(err error) { t.Error(err) }, slog.New(slog.DiscardHandler))
+	f, err := jsonrpc.NewFront(s, jsonrpc.FrontOptions{
+		Listener: l, ReadTimeout: time.Minute, WriteTimeout: time.Minute, Fail: func(err error) { t.Error(err) }, Log: slog.New(slog.DiscardHandler),
+	})
 	if errors.Is(err, httploop.ErrUnsupported) {
 		l.Close()
 		t.Skip(err)

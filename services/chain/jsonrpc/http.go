@@ -108,21 +108,23 @@ func write(w http.ResponseWriter, status int, body []byte) {
 	w.Write(body) // an error means that the client has gone
 }
 
-// takes reports whether Content-Types are of calls: those that go-ethereum takes, whatever their
+// takes reports whether Content-Types are of calls.
+func takes(contentTypes []string) bool {
+	return len(contentTypes) > 0 && !slices.ContainsFunc(contentTypes, func(value string) bool { return !take(value) })
+}
+
+// take reports whether a Content-Type is of calls: one that go-ethereum takes, whatever its
 // parameters say. The last two are of the draft "JSON-RPC over HTTP". A page of another site cannot
 // send any of them without a preflight.
-func takes(contentTypes []string) bool {
-	for _, value := range contentTypes {
-		switch mediatype.Of(value) {
-		case "application/json", "application/json-rpc", "application/jsonrequest":
-		default:
-			return false
-		}
+func take(contentType string) bool {
+	switch mediatype.Of(contentType) {
+	case "application/json", "application/json-rpc", "application/jsonrequest":
+		return true
 	}
-	return len(contentTypes) > 0
+	return false
 }
 
 // compressed reports whether Content-Encodings change the body.
-func compressed(encodings []string) bool {
-	return slices.ContainsFunc(encodings, func(e string) bool { return e != "" && !strings.EqualFold(e, "identity") })
-}
+func compressed(encodings []string) bool { return slices.ContainsFunc(encodings, encodes) }
+
+func encodes(encoding string) bool { return encoding != "" && !strings.EqualFold(encoding, "identity") }
