@@ -35,5 +35,11 @@ var board = debugpage.Board{
 			{Title: "Waited for, a second", Kind: debugpage.Rate, Metric: "orders_pool_wait_seconds_total", Unit: debugpage.Seconds},
 			{Title: "Made", Kind: debugpage.Rate, Metric: "orders_pool_opened_total"},
 		},
+	}, {
+		Title: "Requests that event loops gave a goroutine", Row: "Reason", Label: "reason", None: "There was none, or there are no event loops.",
+		Columns: []debugpage.Figure{
+			{Title: "Handed over", Kind: debugpage.Now, Metric: "orders_handed_over_total"},
+			{Title: "A second", Kind: debugpage.Rate, Metric: "orders_handed_over_total"},
+		},
 	}},
 }

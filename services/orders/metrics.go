@@ -6,6 +6,9 @@ import (
 	"dyno/services/orders/web"
 )
 
+// handedOver is the help of a metric that exists with event loops.
+const handedOver = "requests that event loops gave a goroutine of their own, by reason: path and method (of other routes), body (too large), breaker (the database does not answer), release (a second version is tried), assembly (it begins no query), host, or a header field's name"
+
 // loopMetrics are of event loops.
 func loopMetrics(l *web.Loop) []daemon.Metric {
 	return []daemon.Metric{

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/otel/trace/noop"
+
 	"dyno/parts/assembly"
 	"dyno/parts/daemon"
 	"dyno/parts/lameduck"
@@ -54,10 +56,13 @@ func TestBeginner(t *testing.T) {
 	if !c.Begins() {
 		t.Error("tuned begins no queries")
 	}
+	c.Replica, c.LastKnown, c.Tracer = "postgres://x", 10, noop.Tracer{}
+	if !c.Begins() {
+		t.Error("tuned with a replica, answers that are kept, and spans begins no queries")
+	}
 	for name, change := range map[string]func(*gateway.Config){
-		"lookup":  func(c *gateway.Config) { c.Lookup = "single" },
-		"replica": func(c *gateway.Config) { c.Replica = "postgres://x" },
-		"around":  func(c *gateway.Config) { c.Around = func(h web.Handler) web.Handler { return h } },
+		"lookup": func(c *gateway.Config) { c.Lookup = "single" },
+		"around": func(c *gateway.Config) { c.Around = func(h web.Handler) web.Handler { return h } },
 	} {
 		other := c
 		if change(&other); other.Begins() {

@@ -125,7 +125,8 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		return daemon.Running{}, errors.Join(err, r.stop(context.WithoutCancel(ctx)))
 	}
 	if l, ok := r.server.(*web.Loop); ok {
-		if err := gateway.ExposeAll(env, loopMetrics(l)); err != nil {
+		err := errors.Join(gateway.ExposeAll(env, loopMetrics(l)), env.ExposeHandedOver(gateway.Prefix, handedOver, l.HandedOver))
+		if err != nil {
 			return daemon.Running{}, errors.Join(err, r.stop(context.WithoutCancel(ctx)))
 		}
 	}
@@ -171,7 +172,12 @@ func (r *running) newServer(c gateway.Config) (server, error) {
 	}
 	loops := web.LoopOptions{FastOptions: o, TLS: r.env.TLS, Guard: r.env.Guard, Loops: cmp.Or(c.Loops, max(1, runtime.GOMAXPROCS(0)/2)), MaxConcurrent: c.MaxInFlight}
 	if b := r.gateway.Beginner(loops.Loops); b != nil {
-		loops.Begin = func(loop int, call *web.Call) bool { return r.release.Idle() && b.Begin(loop, call) }
+		loops.Begin = func(loop int, call *web.Call) string {
+			if !r.release.Idle() {
+				return "release"
+			}
+			return b.Begin(loop, call)
+		}
 		loops.Tick = b.Tick
 	}
 	l, err := web.NewLoop(handler, loops)

@@ -7,9 +7,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dyno/parts/httploop"
+	"dyno/parts/tracing"
 	"dyno/services/orders/batcher"
 	"dyno/services/orders/order"
 	"dyno/services/orders/web"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Beginner begins order queries that an event loop has read, so that none of them needs a goroutine
@@ -48,16 +52,25 @@ type asynchronous struct {
 	call  *web.Call
 	query orderQuery
 	began time.Time
+	span  trace.Span // nil: there are none
+	route tracing.Route
 
 	state atomic.Uint64 // twice the number of this use; one more when it was answered
 }
 
-// Begin takes a request, or reports that the chain must have it. It immediately answers what needs
+// reasonBreaker says that the database does not answer: one of the requests that come tries whether
+// it is back, and waits.
+const reasonBreaker = "breaker"
+
+// Begin takes a request, or returns why the chain must have it. It immediately answers what needs
 // no database.
-func (b *Beginner) Begin(loop int, c *web.Call) (taken bool) {
+func (b *Beginner) Begin(loop int, c *web.Call) (reason string) {
 	g := b.g
-	if c.Path != "/api/v1/order" || c.Method != http.MethodGet && c.Method != http.MethodHead {
-		return false
+	switch {
+	case c.Path != "/api/v1/order":
+		return httploop.ReasonPath
+	case c.Method != http.MethodGet && c.Method != http.MethodHead:
+		return httploop.ReasonMethod
 	}
 	began := time.Now()
 	account, err := g.verifier.Verify(c.Authorization, began)
@@ -67,7 +80,7 @@ func (b *Beginner) Begin(loop int, c *web.Call) (taken bool) {
 		q, err = g.parseOrder(&c.Request)
 	}
 	if err == nil && !g.breaker.closed(q.UID) {
-		return false // one of those that come tries whether the database is back, and waits
+		return reasonBreaker
 	}
 	a, ok := c.Data.(*asynchronous)
 	if !ok {
@@ -78,19 +91,22 @@ func (b *Beginner) Begin(loop int, c *web.Call) (taken bool) {
 	own.count++
 	a.call, a.query, a.began = c, q, began
 	a.state.Store(2 * own.count)
+	if g.config.Tracer != nil {
+		_, a.span, a.route = g.beginSpan(&c.Request)
+	}
 	if !b.meter.begin() {
 		err = order.ErrBusy
 	}
 	if err == nil {
-		err = g.store.Begin(q.UID, a)
+		err = g.store.BeginAtLeast(q.UID, q.MinVersion, a)
 	}
 	if err != nil {
 		a.state.Add(1)
 		a.finish(order.Order{}, err)
-		return true
+		return ""
 	}
 	own.begun = append(own.begun, begun{a, own.count, began.Add(g.config.Timeout)})
-	return true
+	return ""
 }
 
 // Wanted is of batcher.Waiter.
@@ -122,6 +138,10 @@ func (a *asynchronous) finish(o order.Order, err error) {
 		g.show(&c.Request, &c.Response, a.query, a.began, o, err)
 	}()
 	a.b.meter.end(a.began, c.Response.Status)
+	if a.span != nil {
+		tracing.End(a.span, a.route, c.Method, c.Response.Status)
+		a.span = nil
+	}
 	c.Finish()
 }
 

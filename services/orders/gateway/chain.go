@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dyno/parts/tracing"
 	"dyno/services/orders/web"
 )
 
@@ -54,7 +55,7 @@ func (g *Gateway) openRoutes() {
 			around = []middleware{g.measure(r.path), g.recover, g.deadlineShared()}
 		}
 		handler := g.answering(r.handler, append(around, g.authenticate)...)
-		g.routes[r.path] = &route{path: r.path, method: r.method, handler: handler}
+		g.routes[r.path] = &route{path: r.path, method: r.method, handler: handler, traced: tracing.Route{Name: r.method + " " + r.path, Path: r.path}}
 	}
 }
 

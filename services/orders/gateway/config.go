@@ -37,5 +37,5 @@ type Config struct {
 // Begins reports whether order queries can be begun by a loop (see Beginner): nothing is in their
 // chain that beginning one does not do.
 func (c Config) Begins() bool {
-	return c.Lookup == "batch" && c.Replica == "" && c.Around == nil && c.Tracer == nil
+	return c.Lookup == "batch" && c.Around == nil
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"dyno/parts/refusal"
+	"dyno/parts/tracing"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/encode"
 	"dyno/services/orders/message"
@@ -44,6 +45,7 @@ type Gateway struct {
 type route struct {
 	path    string
 	method  string
+	traced  tracing.Route
 	handler web.Handler
 }
 
@@ -104,7 +106,7 @@ func (g *Gateway) Serve(ctx context.Context, req *web.Request, resp *web.Respons
 		g.refuse(req, resp, refusal.New(http.StatusNotFound, "nothing is served at this path; there are /api/v1/order, /api/v1/orders, /api/v1/submit and /api/v1/validate"))
 		return
 	}
-	if req.Method != r.method && !(req.Method == http.MethodHead && r.method == http.MethodGet) {
+	if !r.takes(req.Method) {
 		if resp.Allow = r.method; r.method == http.MethodGet {
 			resp.Allow = "GET, HEAD"
 		}

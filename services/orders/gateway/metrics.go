@@ -84,13 +84,13 @@ func (g *Gateway) metrics() []daemon.Metric {
 	}
 }
 
-// prefix of all that Prometheus scrapes and the agent samples.
-const prefix = "orders_"
+// Prefix of all that Prometheus scrapes and the agent samples.
+const Prefix = "orders_"
 
 // ExposeAll gives metrics to the lab and to Prometheus.
 func ExposeAll(env *daemon.Env, metrics []daemon.Metric) error {
-	env.Sample(prefix, metrics...)
-	return env.Expose(prefix, nil, metrics...)
+	env.Sample(Prefix, metrics...)
+	return env.Expose(Prefix, nil, metrics...)
 }
 
 // Expose gives the lab and Prometheus the gateway's metrics.
@@ -108,7 +108,7 @@ func (g *Gateway) Expose(env *daemon.Env) error {
 		s := g.store.Stats()
 		return agent.StatementStats{Statements: s.Statements, Prepares: s.Prepares, Deadlines: s.Deadlines, Undated: s.Undated}
 	})
-	if err := env.Expose(prefix, g.collect, storeMetrics...); err != nil {
+	if err := env.Expose(Prefix, g.collect, storeMetrics...); err != nil {
 		return err
 	}
 	return env.Metrics.Register(g.latency.of)

@@ -3,37 +3,51 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"dyno/parts/tracing"
 	"dyno/services/orders/web"
 
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Trace makes each request of fasthttp a span, as parts/daemon does for net/http; nil: there are
-// none.
+// Trace makes each request of fasthttp and of event loops a span, as parts/daemon does for
+// net/http; nil: there are none.
 func (g *Gateway) Trace() func(*web.Request) (context.Context, func(status int)) {
-	tracer := g.config.Tracer
-	if tracer == nil {
+	if g.config.Tracer == nil {
 		return nil
 	}
 	return func(req *web.Request) (context.Context, func(int)) {
-		ctx := context.Background()
-		if req.Traceparent != "" {
-			caller := tracing.Extract(http.Header{"Traceparent": {req.Traceparent}})
-			ctx = trace.ContextWithRemoteSpanContext(ctx, caller)
-		}
-		name := "HTTP" // clients choose other paths, and their number is unbounded
-		if r := g.routes[req.Path]; r != nil {
-			name = r.method + " " + r.path
-		}
-		ctx, span := tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
-		return ctx, func(status int) {
-			if status >= http.StatusInternalServerError {
-				span.SetStatus(codes.Error, http.StatusText(status))
-			}
-			span.End()
-		}
+		ctx, span, route := g.beginSpan(req)
+		return ctx, func(status int) { tracing.End(span, route, req.Method, status) }
 	}
+}
+
+func (g *Gateway) beginSpan(req *web.Request) (context.Context, trace.Span, tracing.Route) {
+	route := otherRoute
+	if r := g.routes[req.Path]; r != nil && r.takes(req.Method) {
+		route = r.traced
+	}
+	ctx, span := tracing.Begin(context.Background(), g.config.Tracer, route, header{req})
+	return ctx, span, route
+}
+
+// otherRoute is the name of all that the routes do not have, in the ServeMux of Gateway.HTTP.
+var otherRoute = tracing.Route{Name: "/", Path: "/"}
+
+// header is a request's.
+type header struct{ *web.Request }
+
+// Get returns a field. That of tracestate is a copy, since a span keeps parts of it.
+func (h header) Get(name string) string {
+	value := h.Field(name)
+	if strings.EqualFold(name, "tracestate") {
+		return strings.Clone(value)
+	}
+	return value
+}
+
+// takes reports whether a route answers a method.
+func (r *route) takes(method string) bool {
+	return method == r.method || method == http.MethodHead && r.method == http.MethodGet
 }

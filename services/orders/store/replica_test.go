@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"dyno/parts/quicktest"
+	"dyno/services/orders/batcher"
 	"dyno/services/orders/database"
 	"dyno/services/orders/order"
 	"dyno/services/orders/pgtest"
@@ -24,6 +26,38 @@ func twin(t *testing.T) string {
 	}
 	return dsn
 }
+
+// atLeast are the ways to read an order of at least a version.
+func atLeast(o Options) map[string]func(ctx context.Context, s *Store, uid, version int64) (order.Order, error) {
+	ways := map[string]func(context.Context, *Store, int64, int64) (order.Order, error){
+		"waiting": func(ctx context.Context, s *Store, uid, version int64) (order.Order, error) {
+			return s.OrderAtLeast(ctx, uid, version)
+		},
+	}
+	if o.Lookup == "batch" {
+		ways["begun"] = func(_ context.Context, s *Store, uid, version int64) (order.Order, error) {
+			w := &asker{answers: make(chan batcher.Answer[order.Order], 2)}
+			if err := s.BeginAtLeast(uid, version, w); err != nil {
+				return order.Order{}, err
+			}
+			a := <-w.answers
+			if a.Err == nil && !a.Found {
+				a.Err = order.ErrNotFound
+			}
+			return a.Value, a.Err
+		}
+	}
+	return ways
+}
+
+// asker is a Waiter that waits for its answer.
+type asker struct {
+	gone    atomic.Bool
+	answers chan batcher.Answer[order.Order]
+}
+
+func (a *asker) Wanted() bool                           { return !a.gone.Load() }
+func (a *asker) Answered(b batcher.Answer[order.Order]) { a.answers <- b }
 
 // A replica answers for what it has; all else comes from the primary. Here the replica is a
 // database of its own, so that their answers differ.
@@ -42,12 +76,16 @@ func TestReplica(t *testing.T) {
 			uid, version int64
 			want         string
 		}{{1, 1, "REPLICA"}, {1, 5, "REPLICA"}, {1, 6, "PRIMARY"}, {1, 7, "PRIMARY"}, {1, 0, "PRIMARY"}, {1, -3, "PRIMARY"}, {11, 1, "ACME"}} {
-			if got, err := s.OrderAtLeast(t.Context(), c.uid, c.version); err != nil || got.Symbol != c.want {
-				t.Errorf("order %d of version %d: %v %v, want %s", c.uid, c.version, got, err, c.want)
+			for way, read := range atLeast(o) {
+				if got, err := read(t.Context(), s, c.uid, c.version); err != nil || got.Symbol != c.want {
+					t.Errorf("%s: order %d of version %d: %v %v, want %s", way, c.uid, c.version, got, err, c.want)
+				}
 			}
 		}
-		if _, err := s.OrderAtLeast(t.Context(), 12, 1); err != order.ErrNotFound {
-			t.Error(err)
+		for way, read := range atLeast(o) {
+			if _, err := read(t.Context(), s, 12, 1); err != order.ErrNotFound {
+				t.Errorf("%s: %v", way, err)
+			}
 		}
 		if got, err := s.Order(t.Context(), 1); err != nil || got.Symbol != "PRIMARY" {
 			t.Errorf("%v %v", got, err)
@@ -68,14 +106,16 @@ func TestReplicaFails(t *testing.T) {
 			"no schema": pgtest.Database(t),
 		} {
 			o.Replica = dsn
-			s, _ := open(t, o)
-			for range 10 {
-				if got, err := s.OrderAtLeast(t.Context(), 1, 1); err != nil || got.UID != 1 {
-					t.Errorf("%s: %v %v", name, got, err)
+			for way, read := range atLeast(o) {
+				s, _ := open(t, o)
+				for range 10 {
+					if got, err := read(t.Context(), s, 1, 1); err != nil || got.UID != 1 {
+						t.Errorf("%s, %s: %v %v", name, way, got, err)
+					}
 				}
-			}
-			if s.replicaRests.Load() == 0 {
-				t.Errorf("%s: it is asked again and again", name)
+				if s.replicaRests.Load() == 0 {
+					t.Errorf("%s, %s: it is asked again and again", name, way)
+				}
 			}
 		}
 
@@ -83,12 +123,35 @@ func TestReplicaFails(t *testing.T) {
 		unlock := locked(t, connect(t, hangs))
 		defer unlock()
 		o.Replica, o.Timeout = hangs, 3*time.Second
-		s, _ := open(t, o)
-		if got, err := s.OrderAtLeast(t.Context(), 1, 1); err != nil || got.UID != 1 {
-			t.Errorf("hangs: %v %v", got, err)
+		for way, read := range atLeast(o) {
+			s, _ := open(t, o)
+			if got, err := read(t.Context(), s, 1, 1); err != nil || got.UID != 1 {
+				t.Errorf("hangs, %s: %v %v", way, got, err)
+			}
 		}
 	})
 }
+
+// A read that was given up while the replica hangs is not begun again, nor answered.
+func TestReplicaReadGivenUp(t *testing.T) {
+	s := &Store{options: Options{Timeout: time.Millisecond}, replica: &backend{lookup: stuck{}}}
+	w := &asker{answers: make(chan batcher.Answer[order.Order], 1)}
+	w.gone.Store(true)
+	if err := s.BeginAtLeast(1, 1, w); err != nil {
+		t.Fatal(err)
+	}
+	r := &replicaRead{store: s, uid: 1, version: 1, waiter: w}
+	r.hangs() // there is no primary that it could ask
+	r.Answered(batcher.Answer[order.Order]{Found: true, Value: order.Order{Version: 1}})
+	if len(w.answers) > 0 || r.Wanted() {
+		t.Error("it was answered, or is still wanted")
+	}
+}
+
+// stuck never answers.
+type stuck struct{ single }
+
+func (stuck) begin(int64, Waiter) error { return nil }
 
 // The primary is killed under load, its synchronous standby takes over: acknowledged orders are
 // there, and the store finds the new primary automatically.

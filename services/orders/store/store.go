@@ -22,7 +22,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -154,26 +153,6 @@ func (s *Store) Begin(uid int64, w Waiter) error {
 // Late is the error of a call of Begin that was given up after its time.
 func (s *Store) Late(uid int64) error {
 	return s.shards[database.UIDShard(uid, len(s.shards))].lookup.late(uid)
-}
-
-// OrderAtLeast reads an order from the replica if there is one that has this version of it already,
-// else from the primary. The version can still be lower if it does not exist yet. A version below 1
-// asks the primary: a replica does not know how far behind it is.
-func (s *Store) OrderAtLeast(ctx context.Context, uid, version int64) (order.Order, error) {
-	if s.replica == nil || version < 1 || uid < 1 || time.Now().UnixNano() < s.replicaRests.Load() {
-		return s.Order(ctx, uid)
-	}
-	// Half of the time is for the replica, so that the primary can still answer when it hangs.
-	bounded, cancel := context.WithTimeout(ctx, s.options.Timeout/2)
-	o, err := s.replica.lookup.order(bounded, uid)
-	cancel()
-	switch {
-	case err == nil && o.Version >= version:
-		return o, nil
-	case err != nil && !errors.Is(err, order.ErrNotFound) && ctx.Err() == nil:
-		s.replicaRests.Store(time.Now().Add(time.Second).UnixNano())
-	}
-	return s.Order(ctx, uid)
 }
 
 // Orders reads a page of an account's orders. An account without orders has one empty page.

@@ -84,7 +84,7 @@ func TestHeadersAgree(t *testing.T) {
 	})
 }
 
-var fields = []string{"Authorization", "Accept", "Accept-Encoding", "Cache-Control", "Content-Type", "If-None-Match", "Traceparent",
+var fields = []string{"Authorization", "Accept", "Accept-Encoding", "Cache-Control", "Content-Type", "If-None-Match", "Traceparent", "Tracestate", "X-Trace-Sampling",
 	"Origin", "Sec-Fetch-Site", "Sec-Fetch-Dest", "Access-Control-Request-Method"}
 
 // A trailer is no header, or what checks headers could be passed by.

@@ -52,10 +52,10 @@ func TestGuardedAllocatesNothing(t *testing.T) {
 func TestLoopWithoutGuard(t *testing.T) {
 	l, err := NewLoop(HandlerFunc(func(_ context.Context, _ *Request, resp *Response) { resp.Status = 500 }), LoopOptions{
 		FastOptions: fastOptions, Loops: 2, MaxConcurrent: 100,
-		Begin: func(_ int, c *Call) bool {
+		Begin: func(_ int, c *Call) string {
 			c.Response.Status = 204
 			c.Finish()
-			return true
+			return ""
 		},
 	})
 	if errors.Is(err, httploop.ErrUnsupported) {

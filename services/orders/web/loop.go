@@ -19,7 +19,9 @@ import (
 type Loop struct {
 	handler Handler
 	options LoopOptions
-	share   []Field // header fields that the guard adds to answers for clients that are no pages
+	screen  httploop.Screen
+	share   []Field          // header fields that the guard adds to answers for clients that are no pages
+	reasons httploop.Reasons // of requests that were not begun
 	server  *httploop.Server
 	served  chan struct{} // closed when Start's goroutine has ended
 	started bool
@@ -37,11 +39,11 @@ type LoopOptions struct {
 	TLS   *tls.Config // nil means none
 
 	// Begin is called on a loop's goroutine for requests that have a whole body and that Guard lets
-	// pass. It reports whether it has taken the request: then it must call Finish, once, at any time
-	// and from any goroutine. It must not block, or panic. All others, and all when it is nil, are
-	// answered by the Handler, which must be behind the same guard, on a goroutine each. A nil Guard
-	// checks nothing.
-	Begin func(loop int, c *Call) bool
+	// pass. It returns "" if it has taken the request: then it must call Finish, once, at any time and
+	// from any goroutine. Otherwise it returns why not, one of a few texts. It must not block, or
+	// panic. All others, and all when it is nil, are answered by the Handler, which must be behind the
+	// same guard, on a goroutine each. A nil Guard checks nothing.
+	Begin func(loop int, c *Call) (reason string)
 	Guard *guard.Guard
 
 	// Tick is called by each loop about every 100 ms. Nil: nothing.
@@ -64,7 +66,8 @@ type Call struct {
 // NewLoop returns one that serves nothing yet. The error is httploop.ErrUnsupported where there are
 // no event loops.
 func NewLoop(h Handler, o LoopOptions) (*Loop, error) {
-	l := &Loop{handler: h, options: o, served: make(chan struct{})}
+	l := &Loop{handler: h, options: o, screen: httploop.Screen{Guard: o.Guard, Pages: true}, served: make(chan struct{}),
+		reasons: httploop.Reasons{Log: o.Log, Event: handsOver}}
 	if o.Guard != nil {
 		o.Guard.Share("", func(name, value string) { l.share = append(l.share, Field{name, value}) })
 	}
@@ -82,6 +85,9 @@ func NewLoop(h Handler, o LoopOptions) (*Loop, error) {
 	})
 	return l, err
 }
+
+// handsOver is the line of log at the first request with a goroutine for a reason.
+const handsOver = "an event loop gave a request a goroutine of its own, which costs more; others for this reason are only counted, in orders_handed_over_total"
 
 // Start serves the connections of under until Drain. failed is called if serving ends unexpectedly.
 func (l *Loop) Start(_ net.Listener, under *lameduck.Listener, failed func(error)) {
@@ -110,6 +116,9 @@ func (l *Loop) Drain(ctx context.Context) error {
 // LameDuck has each connection end with its next answer.
 func (l *Loop) LameDuck() { l.server.LameDuck() }
 
+// HandedOver returns how many requests had a goroutine of their own, by reason.
+func (l *Loop) HandedOver() map[string]uint64 { return l.reasons.Counts() }
+
 // Stats are the server's.
 func (l *Loop) Stats() httploop.Stats { return l.server.Stats() }
 
@@ -123,13 +132,15 @@ func (l *Loop) turn(loop int, requests []*httploop.Request) {
 		}
 		c.from = r
 		c.read(r, l.options.MaxBody)
-		if l.passes(c) {
+		reason := l.denies(r, c)
+		if reason == "" {
 			c.Response.Share = l.share
-			if l.options.Begin(loop, c) {
+			if reason = l.options.Begin(loop, c); reason == "" {
 				continue
 			}
 			c.Response.Share = nil
 		}
+		l.reasons.Add(reason)
 		if l.running.Add(1) > int64(l.options.MaxConcurrent) {
 			l.running.Add(-1)
 			c.Response.Status, c.Response.ContentType = http.StatusServiceUnavailable, "application/json"
@@ -142,12 +153,15 @@ func (l *Loop) turn(loop int, requests []*httploop.Request) {
 	}
 }
 
-// passes reports whether a request may be begun: it is whole, and of no page.
-func (l *Loop) passes(c *Call) bool {
-	if l.options.Begin == nil || c.BodyErr != nil || c.Origin != "" || c.Site != "" {
-		return false
+// denies returns why a request must not be begun; "": it is whole, and of no page.
+func (l *Loop) denies(r *httploop.Request, c *Call) (reason string) {
+	switch {
+	case l.options.Begin == nil:
+		return "assembly"
+	case c.BodyErr != nil:
+		return httploop.ReasonBody
 	}
-	return l.options.Guard == nil || l.options.Guard.Check(guard.Request{Method: c.Method, Host: c.Host}) == nil
+	return l.screen.Denies(r)
 }
 
 func (l *Loop) serve(c *Call) {
@@ -163,7 +177,7 @@ func (c *Call) read(from *httploop.Request, maxBody int) {
 		c.Body, c.BodyErr = nil, ErrTooLarge
 	}
 	for i := range from.Fields {
-		c.add(http.CanonicalHeaderKey(from.Fields[i].Name), from.Fields[i].Value)
+		c.add(from.Fields[i].Name, from.Fields[i].Value)
 	}
 	c.Host = from.Host
 	c.Response = Response{Body: from.Response.Body}

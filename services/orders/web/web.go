@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -27,6 +28,8 @@ type Request struct {
 	ContentType    string
 	IfNoneMatch    string
 	Traceparent    string
+	Tracestate     string
+	Sampling       string // X-Trace-Sampling
 
 	// Host to AskedMethod are for Guarded.
 	Host        string
@@ -41,39 +44,76 @@ type Request struct {
 	Account string // whose request it is; set by who finds that out
 }
 
-// field is where a header of this name (in its canonical form) belongs; nil: no handler reads it.
-func (r *Request) field(name string) *string {
-	switch name {
-	case "Authorization":
-		return &r.Authorization
-	case "Accept":
-		return &r.Accept
-	case "Accept-Encoding":
-		return &r.AcceptEncoding
-	case "Cache-Control":
-		return &r.CacheControl
-	case "Content-Type":
-		return &r.ContentType
-	case "If-None-Match":
-		return &r.IfNoneMatch
-	case "Traceparent":
-		return &r.Traceparent
-	case "Host":
-		return &r.Host
-	case "Origin":
-		return &r.Origin
-	case "Sec-Fetch-Site":
-		return &r.Site
-	case "Sec-Fetch-Dest":
-		return &r.Dest
-	case "Access-Control-Request-Method":
-		return &r.AskedMethod
+// field is where a header of this name, in any case, belongs; nil: no handler reads it.
+func (r *Request) field(name string) (field *string) {
+	is := func(other string) bool { return strings.EqualFold(name, other) }
+	switch len(name) { // most of the names that nothing reads differ from these in length
+	case len("Host"):
+		if is("Host") {
+			return &r.Host
+		}
+	case len("Accept"):
+		if is("Accept") {
+			return &r.Accept
+		}
+		if is("Origin") {
+			return &r.Origin
+		}
+	case len("Tracestate"):
+		if is("Tracestate") {
+			return &r.Tracestate
+		}
+	case len("Traceparent"):
+		if is("Traceparent") {
+			return &r.Traceparent
+		}
+	case len("Content-Type"):
+		if is("Content-Type") {
+			return &r.ContentType
+		}
+	case len("Authorization"):
+		if is("Authorization") {
+			return &r.Authorization
+		}
+		if is("Cache-Control") {
+			return &r.CacheControl
+		}
+		if is("If-None-Match") {
+			return &r.IfNoneMatch
+		}
+	case len("Sec-Fetch-Site"):
+		if is("Sec-Fetch-Site") {
+			return &r.Site
+		}
+		if is("Sec-Fetch-Dest") {
+			return &r.Dest
+		}
+	case len("Accept-Encoding"):
+		if is("Accept-Encoding") {
+			return &r.AcceptEncoding
+		}
+	case len("X-Trace-Sampling"):
+		if is("X-Trace-Sampling") {
+			return &r.Sampling
+		}
+	case len("Access-Control-Request-Method"):
+		if is("Access-Control-Request-Method") {
+			return &r.AskedMethod
+		}
 	}
 	return nil
 }
 
-// add takes a header field in, whose name is in its canonical form: of several of a name, all
-// count, as a list.
+// Field returns the value of a header field by its name, in any case; "" if it is not there, or not
+// one of those above.
+func (r *Request) Field(name string) string {
+	if field := r.field(name); field != nil {
+		return *field
+	}
+	return ""
+}
+
+// add takes a header field in: of several of a name, all count, as a list.
 func (r *Request) add(name, value string) {
 	switch field := r.field(name); {
 	case field == nil:
