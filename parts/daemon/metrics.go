@@ -44,7 +44,9 @@ func (e *Env) Sample(prefix string, metrics ...Metric) {
 func (e *Env) ExposeHandedOver(prefix, help string, counts func() map[string]uint64) error {
 	const name = "handed_over_total"
 	return e.Expose(prefix, func(set Set) {
-		for reason, n := range counts() {
+		all := counts()
+		all["path"] += 0 // so that the metric is there before anything was handed over
+		for reason, n := range all {
 			set(name, float64(n), reason)
 		}
 	}, Metric{Name: name, Help: help, Labels: []string{"reason"}})
