@@ -127,6 +127,7 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	}
 	if front != nil {
 		out.Front = front
+		d.api.Behind(front)
 		if err := env.ExposeHandedOver(prefix, handedOver, front.HandedOver); err != nil {
 			err = errors.Join(err, front.Drain(ctx))
 			d.Close(ctx)

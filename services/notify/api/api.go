@@ -11,6 +11,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"dyno/parts/refusal"
 	"dyno/parts/unrouted"
@@ -27,13 +28,17 @@ type API struct {
 	Streams   *push.Streams
 
 	testing chan struct{} // holds a token for each test webhook in progress
+	front   *atomic.Pointer[Front]
 }
 
 // New fills in the rest of an API.
 func New(a API) *API {
-	a.testing = make(chan struct{}, maxTesting)
+	a.testing, a.front = make(chan struct{}, maxTesting), new(atomic.Pointer[Front])
 	return &a
 }
+
+// Behind has the statistics say what a front hands over to the API.
+func (a *API) Behind(f *Front) { a.front.Store(f) }
 
 // Handler serves the API.
 func (a *API) Handler() http.Handler {

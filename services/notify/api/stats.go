@@ -41,6 +41,8 @@ type Stats struct {
 	Backlog        int64  `json:"backlog"` // pending deliveries whose notices are not in memory
 	Streams        int    `json:"streams"`
 
+	HandedOver map[string]uint64 `json:"handed_over,omitempty"` // connections that event loops handed over to net/http, by reason
+
 	States        map[string]int `json:"states"`         // subscriptions by state
 	Matching      int            `json:"matching"`       // subscriptions that the query selects
 	Subscriptions []StatsRow     `json:"subscriptions"`  // the selected ones, the oldest pending first; deleted subscriptions are in the totals only
@@ -91,6 +93,9 @@ func (a *API) stats(q question) Stats {
 		Streams: a.Streams.Count(), States: map[string]int{}, Subscriptions: []StatsRow{},
 	}
 	out.Workers, out.HangingWorkers = a.Deliverer.Workers()
+	if f := a.front.Load(); f != nil {
+		out.HandedOver = f.HandedOver()
+	}
 	if q.limit > 0 {
 		out.Subscriptions = make([]StatsRow, 0, a.Table.Len())
 	}

@@ -38,6 +38,8 @@ const showMachinery = stats => {
   if (stats.log_last_seq !== undefined) facts.push('notices ' + count(stats.log_first_seq ?? 1) + ' to ' + count(stats.log_last_seq));
   else if (stats.seq !== undefined) facts.push('last notice ' + count(stats.seq));
   if (stats.lost) facts.push('deliveries lost since the log is damaged: ' + count(stats.lost));
+  const handed = Object.entries(stats.handed_over ?? {});
+  if (handed.length) facts.push('connections handed over to net/http: ' + handed.map(([reason, n]) => reason + ' ' + count(n)).join(', '));
   say(at('facts'), facts.join(' · '));
 
   show(at('workers'), stats.workers !== undefined);
