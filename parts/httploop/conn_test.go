@@ -130,6 +130,7 @@ func TestTimeouts(t *testing.T) {
 	})
 	for name, text := range map[string]string{
 		"half a header": "GET / HTTP/1.1\r\nHost: x\r\nA", "half a body": "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc",
+		"half a chunk": chunkedHead + "3\r\nab", "half a chunk's size": chunkedHead + "1\r\na\r\n3", "no last chunk": chunkedHead + "1\r\na\r\n", "half a trailer": chunkedHead + "0\r\nA",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -154,6 +155,8 @@ func TestTimeouts(t *testing.T) {
 		}
 	})
 }
+
+const chunkedHead = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 // refused reports whether a late request was refused, and not by the end of the connection alone.
 func (c *client) refused(t *testing.T) bool {

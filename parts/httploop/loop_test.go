@@ -6,6 +6,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -63,6 +64,39 @@ func TestDrainWaitsForPieces(t *testing.T) {
 	l.now = l.now.Add(time.Millisecond)
 	if c.settle(); c.deadline.Sub(l.now) >= lull {
 		t.Error("it waits longer although nothing came")
+	}
+}
+
+// A request that drips in has the time of one that does not, in any framing and also after 100
+// Continue.
+func TestDripsGainNoTime(t *testing.T) {
+	const head = "POST / HTTP/1.1\r\nHost: x\r\n"
+	for _, text := range []string{
+		head + "Content-Length: 20\r\n\r\n0123456789", head + "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n2;b\r\ncd\r\n0\r\nA: b\r\n",
+		head + "Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n",
+	} {
+		l, c, client := paired(t)
+		patience := l.server.options.ReadTimeout
+		began := l.now
+		for i := range len(text) {
+			l.now = began.Add(patience * time.Duration(i) / time.Duration(len(text)))
+			unix.Write(client, []byte{text[i]})
+			c.happened(unix.EPOLLIN)
+			if !c.deadline.Equal(began.Add(patience)) {
+				t.Fatalf("%q: after %d bytes its time ends %v after it began, want %v", text, i+1, c.deadline.Sub(began), patience)
+			}
+		}
+		l.now = began.Add(patience + time.Millisecond)
+		c.expire()
+		l.flush()
+		var b [1024]byte
+		n, _ := unix.Read(client, b[:])
+		if got := string(b[:n]); !strings.Contains(got, "HTTP/1.1 408 ") {
+			t.Errorf("%q: %q", text, got)
+		}
+		unix.Close(client)
+		c.abort()
+		l.close()
 	}
 }
 
