@@ -32,6 +32,10 @@ func TestNewRefuses(t *testing.T) {
 		{"path", Config{Target: target, Corpus: with(func(r *corpus.Request) { r.Path = "/a b" })}, "%20"},
 		{"header", Config{Target: target, Corpus: with(func(r *corpus.Request) { r.Header = http.Header{"X": {"a\r\nEvil: b"}} })}, "cannot be sent"},
 		{"length", Config{Target: target, Corpus: with(func(r *corpus.Request) { r.Header = http.Header{"Content-Length": {"7"}} })}, "leave it out"},
+		{"coding", Config{Target: target, Corpus: with(func(r *corpus.Request) {
+			r.Body, r.Header = []byte("a"), http.Header{"Transfer-Encoding": {"gzip"}}
+		})}, "write chunked"},
+		{"chunks of nothing", Config{Target: target, Corpus: with(func(r *corpus.Request) { r.Header = http.Header{"transfer-encoding": {"chunked"}} })}, "without a body"},
 		{"number", Config{Target: target, Corpus: with(func(r *corpus.Request) { r.Body, r.IDs = make([]byte, 20), []int{5} })}, "sequence number at 5"},
 		{"class", Config{Target: target, Corpus: with(func(r *corpus.Request) { r.Class = 1 })}, "class 1"},
 	} {

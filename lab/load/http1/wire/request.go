@@ -47,10 +47,16 @@ func encodeOne(r *corpus.Request, classes []corpus.Class, host string) (Request,
 	if r.Header.Get("Host") == "" {
 		b = fmt.Appendf(b, "Host: %s\r\n", host)
 	}
+	chunked := false
 	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		switch http.CanonicalHeaderKey(name) {
-		case "Content-Length", "Transfer-Encoding":
+		case "Content-Length":
 			return Request{}, fmt.Errorf("header %s: leave it out, it follows from the body", name)
+		case "Transfer-Encoding":
+			if !slices.Equal(r.Header[name], []string{"chunked"}) || len(r.Body) == 0 {
+				return Request{}, fmt.Errorf("header %s: write chunked, which sends the body as one chunk, or leave it out; without a body there is none", name)
+			}
+			chunked = true
 		}
 		for _, value := range r.Header[name] {
 			if !isToken([]byte(name)) || !isText([]byte(value)) {
@@ -59,15 +65,20 @@ func encodeOne(r *corpus.Request, classes []corpus.Class, host string) (Request,
 			b = fmt.Appendf(b, "%s: %s\r\n", name, value)
 		}
 	}
-	if len(r.Body) > 0 || r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == http.MethodPatch {
+	if !chunked && (len(r.Body) > 0 || r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == http.MethodPatch) {
 		b = append(b, "Content-Length: "+strconv.Itoa(len(r.Body))+"\r\n"...)
 	}
 	b = append(b, "\r\n"...)
+	if chunked {
+		b = fmt.Appendf(b, "%x\r\n", len(r.Body))
+	}
 	out := Request{Class: r.Class, ToHead: r.Method == http.MethodHead, Content: classes[r.Class].Check.NeedsContent()}
 	for _, at := range r.IDs {
 		out.ids = append(out.ids, len(b)+at)
 	}
-	out.Bytes = append(b, r.Body...)
+	if out.Bytes = append(b, r.Body...); chunked {
+		out.Bytes = append(out.Bytes, "\r\n0\r\n\r\n"...)
+	}
 	return out, nil
 }
 
