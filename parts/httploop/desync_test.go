@@ -5,6 +5,7 @@ package httploop
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -122,7 +123,7 @@ func TestNoDesync(t *testing.T) {
 	screen := Screen{Guard: g}
 	leave, left := l.HandOver()
 	s, err := New(Options{
-		MaxBody: maxDesyncBody, Loops: 1, Serves: screen.Denies, Leave: leave,
+		MaxBody: maxDesyncBody, Loops: 1, Serves: screen.Denies, Leave: leave, TLS: everywhere,
 		Turn: func(_ int, requests []*Request) {
 			for _, r := range requests {
 				see(r.Path, r.Body)
@@ -145,7 +146,13 @@ func TestNoDesync(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	serving.Go(func() { other.Serve(l) })
+	serving.Go(func() {
+		if everywhere != nil {
+			other.Serve(lameduck.TLS(l, everywhere))
+			return
+		}
+		other.Serve(l)
+	})
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
@@ -161,6 +168,7 @@ func TestNoDesync(t *testing.T) {
 
 	const canary = "GET /canary HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 	random := rand.New(rand.NewPCG(1, 2))
+	sessions := tls.NewLRUClientSessionCache(1)
 	served, refused := 0, 0
 	for range quicktest.Of(1000, 10_000) {
 		a := newAttack(random)
@@ -168,6 +176,9 @@ func TestNoDesync(t *testing.T) {
 		c, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)
+		}
+		if everywhere != nil {
+			c = tls.Client(c, &tls.Config{InsecureSkipVerify: true, ClientSessionCache: sessions})
 		}
 		c.SetDeadline(time.Now().Add(patience))
 		text := a.text + canary

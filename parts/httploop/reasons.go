@@ -11,6 +11,7 @@ const (
 	ReasonBody    = "body"    // larger than MaxBody
 	ReasonFraming = "framing" // bytes that package wire does not take for a request
 	ReasonHost    = "host"    // not known here
+	ReasonHTTP2   = "HTTP/2"  // the client offers it over TLS
 	ReasonMethod  = "method"  // not served by the loop
 	ReasonPath    = "path"    // not served by the loop
 )

@@ -47,6 +47,11 @@ func (l *loop) shake(fd int, remote netip.AddrPort) {
 		}
 		var plain tls.RecordHeaderError
 		if s.options.Leave != nil && (errors.Is(err, errElsewhere) || errors.As(err, &plain)) && !t.known {
+			reason := ReasonFraming
+			if errors.Is(err, errElsewhere) {
+				reason = ReasonHTTP2
+			}
+			s.handed.Add(reason)
 			s.options.Leave(lameduck.Handed{TCPConn: conn, Unread: t.hello, Gone: s.gone()})
 			return
 		}

@@ -67,6 +67,7 @@ func TestOverTLS(t *testing.T) {
 		"timeouts": TestTimeouts, "half closed": TestHalfClosed, "gone": TestGone, "drain": TestDrain, "late": TestDrainAnswersLateRequests,
 		"cut off": TestCutOff, "buffered": TestMaxBuffered, "silent": TestSilentConnectionsHoldNoBuffer, "room": TestRefusedForRoomIsNotReset,
 		"given back": TestBufferedIsGivenBack, "slow": TestSlowClientsGiveWay, "leaves": TestLeaves, "behind": TestLeavesBehindRequestsUnderWay,
+		"continues": TestContinuesOnce, "desync": TestNoDesync,
 	} {
 		t.Run(name, test)
 	}
@@ -136,7 +137,7 @@ func TestResumes(t *testing.T) {
 // A client that offers HTTP/2, and one that does not speak TLS, leave with all that they have sent.
 func TestLeavesBeforeTheHandshake(t *testing.T) {
 	others := make(chan lameduck.Handed, 1)
-	s := serve(t, Options{TLS: selfSigned(t), Serves: func(*Request) bool { return true }, Leave: func(h lameduck.Handed) { others <- h }})
+	s := serve(t, Options{TLS: selfSigned(t), Serves: func(*Request) string { return "" }, Leave: func(h lameduck.Handed) { others <- h }})
 	for name, say := range map[string]func(net.Conn){
 		"h2": func(c net.Conn) {
 			tls.Client(c, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}).Handshake()

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -38,11 +37,11 @@ type front struct {
 // where the system has no event loops.
 func newFront(h hand, l *lameduck.Listener, g *guard.Guard, check func(string) error, patience time.Duration, fail func(error), log *slog.Logger) (*front, error) {
 	f := &front{hand: h, screen: httploop.Screen{Guard: g}, check: check}
-	var leave func(*net.TCPConn, []byte, func())
+	var leave func(lameduck.Handed)
 	var err error
 	f.server, err = httploop.New(httploop.Options{
 		Turn: f.turn, Serves: f.serves, Loops: 1, MaxBody: maxBody, MaxBuffered: maxWaiting,
-		Leave:       func(c *net.TCPConn, unread []byte, gone func()) { leave(c, unread, gone) },
+		Leave:       func(h lameduck.Handed) { leave(h) },
 		ReadTimeout: patience, WriteTimeout: patience, Log: log,
 		Refuse: func(resp *wire.Response, text string) {
 			refuse(resp, "the body is not the JSON of this request: "+text)
