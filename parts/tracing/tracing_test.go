@@ -85,7 +85,7 @@ func attribute(s *tracepb.Span, key string) string {
 	return ""
 }
 
-func start(t *testing.T, url string, rates Rates, log io.Writer) *Tracer {
+func start(t testing.TB, url string, rates Rates, log io.Writer) *Tracer {
 	t.Helper()
 	tracer, err := Start(Config{URL: url, Service: "toyd", Rates: rates, Log: slog.New(slog.NewJSONHandler(log, nil))})
 	if err != nil {

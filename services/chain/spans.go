@@ -118,7 +118,7 @@ func (c calls) watch(methods map[string]jsonrpc.Method, together map[string]func
 
 func (c calls) run(ctx context.Context, method string, count int, do func(context.Context) error) {
 	span := trace.SpanFromContext(context.Background()) // records nothing
-	if c.tracer != nil {
+	if c.tracer != nil && !left(ctx) {
 		ctx, span = c.tracer.Start(ctx, method)
 		defer span.End()
 	}
@@ -137,6 +137,13 @@ func (c calls) run(ctx context.Context, method string, count int, do func(contex
 	span.SetAttributes(attribute.Int("rpc.jsonrpc.error_code", code))
 	span.SetStatus(codes.Error, err.Error())
 	c.log.InfoContext(ctx, "called", append(line, "status_code", code, "error", err.Error())...)
+}
+
+// left reports whether it was decided not to record the trace that a context is in: a call in it has
+// no span, and pays for none.
+func left(ctx context.Context) bool {
+	at := trace.SpanContextFromContext(ctx)
+	return at.IsValid() && !at.IsSampled()
 }
 
 // rate is the share of such calls that are logged although their trace is not recorded. Where there
