@@ -71,7 +71,7 @@ func spanText(t *testing.T, s sdk.ReadOnlySpan) string {
 	t.Helper()
 	of := map[string]string{}
 	for _, a := range s.Attributes() {
-		of[string(a.Key)] = a.Value.Emit()
+		of[string(a.Key)] = a.Value.String()
 	}
 	if s.SpanKind() != trace.SpanKindServer || of["http.request.method"] != "POST" || of["http.route"] != "/v1/notices" || len(of) != 3 {
 		t.Errorf("%s: %v %v", s.Name(), s.SpanKind(), of)
