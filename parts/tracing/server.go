@@ -2,6 +2,7 @@ package tracing
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 
@@ -65,6 +66,38 @@ func routeOf(mux router, r *http.Request) Route {
 // serverSpan are the options of every server's span; a slice of its own for each would be an
 // allocation.
 var serverSpan = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer)}
+
+// Draw decides on a request that comes without a decision of its own, before it has a span. False
+// means that it is not recorded, and the context is Unrecorded: nothing is allocated. Otherwise it
+// is Begin's to continue in that context. A span that is begun without Draw is decided on by its
+// trace's id, which the spans that are not recorded have, too.
+func (t *Tracer) Draw(route Route, header Header) (ctx context.Context, recorded bool) {
+	if header.Get(parentHeader) != "" || header.Get(SamplingHeader) != "" {
+		return context.Background(), true
+	}
+	if rand.Float64() >= t.rates.Of(route.Name) {
+		return Unrecorded, false
+	}
+	return drawn, true
+}
+
+type unrecorded struct{}
+
+var (
+	// Unrecorded is the context of requests that are not recorded and have no span.
+	Unrecorded = context.WithValue(context.Background(), unrecorded{}, true)
+
+	drawn = context.WithValue(context.Background(), asked{}, 1.0)
+)
+
+// Records reports whether a span that begins in a context may be recorded: whether no decision
+// against it was made.
+func Records(ctx context.Context) bool {
+	if at := trace.SpanContextFromContext(ctx); at.IsValid() {
+		return at.IsSampled()
+	}
+	return ctx.Value(unrecorded{}) == nil
+}
 
 // Begin starts the span of a request in the trace of its traceparent, if it has one, as Tracer.Wrap
 // does for net/http. The caller ends it with End.

@@ -32,6 +32,50 @@ func TestUnsampledAllocations(t *testing.T) {
 	}
 }
 
+// Draw records a share of the requests that come without a decision, and leaves the others to Begin.
+func TestDraw(t *testing.T) {
+	c := collect(t)
+	tracer := start(t, c.URL, Rates{"/half": 0.5, "/all": 1}, io.Discard)
+	for _, tt := range []struct {
+		route       string
+		field       wire.Field
+		least, most int // of 1,000 requests, recorded
+	}{
+		{"/half", wire.Field{Name: "Host"}, 400, 600}, {"/all", wire.Field{Name: "Host"}, 1000, 1000}, {"/none", wire.Field{Name: "Host"}, 0, 0},
+		{"/none", wire.Field{Name: "traceparent", Value: sampled}, 1000, 1000}, {"/all", wire.Field{Name: "traceparent", Value: unsampled}, 0, 0},
+		{"/none", wire.Field{Name: "x-trace-sampling", Value: "1"}, 1000, 1000}, {"/all", wire.Field{Name: "x-trace-sampling", Value: "0"}, 0, 0},
+	} {
+		recorded := 0
+		for range 1000 {
+			header := Head{&wire.Head{Fields: []wire.Field{tt.field}}}
+			ctx, goOn := tracer.Draw(Route{Name: tt.route}, header)
+			if goOn != Records(ctx) {
+				t.Fatalf("%v: go on %v, records %v", tt, goOn, Records(ctx))
+			}
+			if !goOn {
+				continue
+			}
+			ctx, span := Begin(ctx, tracer.Tracer, Route{Name: tt.route}, header)
+			if span.IsRecording() {
+				recorded++
+			}
+			if Records(ctx) != span.IsRecording() {
+				t.Fatalf("%v: a span below it: %v", tt, Records(ctx))
+			}
+			span.End()
+		}
+		if recorded < tt.least || recorded > tt.most {
+			t.Errorf("%v: %d recorded", tt, recorded)
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() { tracer.Draw(Route{Name: "/none"}, Head{heads["root"]}) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if err := tracer.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // A head and a net/http header say the same.
 func TestHead(t *testing.T) {
 	h := &wire.Head{Fields: []wire.Field{{Name: "TraceParent", Value: sampled}, {Name: "tracestate", Value: "a=b"}, {Name: "X-Trace-Sampling", Value: "0.5"}}}

@@ -63,7 +63,14 @@ func traces(env *daemon.Env, logged bool, h http.Handler) func(*wire.Head) (cont
 	}
 	route := tracing.RouteOf(h, http.MethodPost, "/")
 	return func(h *wire.Head) (context.Context, func(int)) {
-		ctx, outer := tracing.Begin(context.Background(), env.Tracer, route, tracing.Head{Head: h})
+		ctx, recorded := context.Background(), true
+		if !logged { // a line in the log has the id of its trace
+			ctx, recorded = env.Tracer.Draw(route, tracing.Head{Head: h})
+		}
+		if !recorded {
+			return ctx, nil
+		}
+		ctx, outer := tracing.Begin(ctx, env.Tracer, route, tracing.Head{Head: h})
 		if !outer.IsRecording() {
 			return alone(ctx)
 		}
@@ -97,16 +104,26 @@ func (c calls) watch(methods map[string]jsonrpc.Method, together map[string]func
 		return nil
 	}
 	for name, m := range methods {
-		methods[name] = func(ctx context.Context, params []byte) (result any, err error) {
+		watched := func(ctx context.Context, params []byte) (result any, err error) {
 			c.run(ctx, name, 1, func(ctx context.Context) error {
 				result, err = m(ctx, params)
 				return err
 			})
 			return result, err
 		}
+		methods[name] = func(ctx context.Context, params []byte) (any, error) {
+			if c.idle(ctx) {
+				return m(ctx, params)
+			}
+			return watched(ctx, params)
+		}
 	}
 	for name, m := range together {
 		together[name] = func(ctx context.Context, all []jsonrpc.Call) {
+			if c.idle(ctx) {
+				m(ctx, all)
+				return
+			}
 			c.run(ctx, name, len(all), func(ctx context.Context) error {
 				m(ctx, all)
 				return nil
@@ -118,7 +135,7 @@ func (c calls) watch(methods map[string]jsonrpc.Method, together map[string]func
 
 func (c calls) run(ctx context.Context, method string, count int, do func(context.Context) error) {
 	span := trace.SpanFromContext(context.Background()) // records nothing
-	if c.tracer != nil && !left(ctx) {
+	if c.tracer != nil && tracing.Records(ctx) {
 		ctx, span = c.tracer.Start(ctx, method)
 		defer span.End()
 	}
@@ -139,12 +156,8 @@ func (c calls) run(ctx context.Context, method string, count int, do func(contex
 	c.log.InfoContext(ctx, "called", append(line, "status_code", code, "error", err.Error())...)
 }
 
-// left reports whether it was decided not to record the trace that a context is in: a call in it has
-// no span, and pays for none.
-func left(ctx context.Context) bool {
-	at := trace.SpanContextFromContext(ctx)
-	return at.IsValid() && !at.IsSampled()
-}
+// idle reports whether a call can have neither a span nor a line.
+func (c calls) idle(ctx context.Context) bool { return c.rates == nil && !tracing.Records(ctx) }
 
 // rate is the share of such calls that are logged although their trace is not recorded. Where there
 // are traces, the rate that a client has set has had its effect.
