@@ -252,8 +252,17 @@ func cutLine(s string) (line, rest string) {
 // field splits a header line. A name with white space is no token: continued lines are refused.
 func field(line string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(line, ":")
-	value = strings.Trim(value, " \t")
+	value = trim(value)
 	return name, value, ok && token(name) && plain(value, true)
+}
+
+// trim removes white space around a value: almost always the one space before it.
+func trim(s string) string {
+	s = strings.TrimPrefix(s, " ")
+	if s != "" && (s[0] <= ' ' || s[len(s)-1] <= ' ') {
+		return strings.Trim(s, " \t")
+	}
+	return s
 }
 
 // token reports whether s is a token of RFC 9110, 5.6.2.
