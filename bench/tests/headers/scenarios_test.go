@@ -93,9 +93,9 @@ companions:
 // text returns the scenario of a service.
 func (s service) text(sets []headersets.Set) (string, error) {
 	var out strings.Builder
-	fmt.Fprintf(&out, `# yaml-language-server: $schema=../../lab/scenario/schema.json
+	fmt.Fprintf(&out, `# yaml-language-server: $schema=../lab/scenario/schema.json
 # Written from parts/httploop/headersets by go test ./bench/tests/headers -update
-name: peers-headers-%[1]s
+name: headers-%[1]s
 description: |
   What the header fields of real proxies and clients cost %[1]s: its CPU per request with each, beside that of a request
   that has only what the service needs; and each with a traceparent. The fields are recorded from the programs
@@ -183,7 +183,7 @@ func TestScenarios(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range services {
-		file := filepath.Join("..", "..", "..", "scenarios", "peers", "headers-"+s.name+".yaml")
+		file := filepath.Join("..", "..", "..", "scenarios", "headers-"+s.name+".yaml")
 		want, err := s.text(sets)
 		if err != nil {
 			t.Fatal(err)
