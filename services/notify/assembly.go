@@ -9,7 +9,7 @@ func Assembly() assembly.Parts {
 		Seams: []assembly.Seam{
 			{Name: "ingest", Doc: "reads the requests that post one notice", Impls: []assembly.Impl{
 				{Name: "handler", Doc: "net/http: a goroutine for each connection, as for all other requests"},
-				{Name: "loop", Doc: "an event loop (Linux, parts/httploop): what has come meanwhile is stored together; with --otlp it is net/http, and so are clients that offer HTTP/2"},
+				{Name: "loop", Doc: "an event loop (Linux, parts/httploop): what has come meanwhile is stored together; clients that offer HTTP/2 are net/http's"},
 			}},
 			{Name: "log", Doc: "keeps notices and the journal", Impls: []assembly.Impl{
 				{Name: "segment", Doc: "files in the data folder (parts/wal/segment)"},
