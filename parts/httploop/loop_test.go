@@ -27,6 +27,9 @@ func paired(t *testing.T) (l *loop, c *conn, client int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := unix.SetNonblock(pair[0], true); err != nil { // as accepted sockets are
+		t.Fatal(err)
+	}
 	l.add(pair[0], netip.AddrPort{}, false, nil)
 	return l, l.conns[0], pair[1]
 }
