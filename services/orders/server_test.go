@@ -14,12 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/trace/noop"
-
 	"dyno/parts/assembly"
 	"dyno/parts/daemon"
 	"dyno/parts/lameduck"
 	"dyno/parts/servicetest"
+	"dyno/parts/tracing"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/database"
 	"dyno/services/orders/gateway"
@@ -62,7 +61,7 @@ func TestBeginner(t *testing.T) {
 	if !c.Begins() {
 		t.Error("tuned begins no queries")
 	}
-	c.Replica, c.LastKnown, c.Tracer = "postgres://x", 10, noop.Tracer{}
+	c.Replica, c.LastKnown, c.Tracer = "postgres://x", 10, &tracing.Tracer{}
 	if !c.Begins() {
 		t.Error("tuned with a replica, answers that are kept, and spans begins no queries")
 	}

@@ -98,11 +98,8 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		return daemon.Running{}, daemon.Usage(err)
 	}
 	c := FromChoice(env.Choice)
-	c.DSNs, c.Owners, c.Replica, c.Auth.Audience, c.Auth.Issuer, c.Log = f.dsns, f.owners, f.replica, f.audience, f.issuer, env.Log
+	c.DSNs, c.Owners, c.Replica, c.Auth.Audience, c.Auth.Issuer, c.Log, c.Tracer = f.dsns, f.owners, f.replica, f.audience, f.issuer, env.Log, env.Tracer
 	f.change(&c)
-	if env.Tracer != nil {
-		c.Tracer = env.Tracer
-	}
 	var err error
 	if c.Auth.File, err = f.keysOf(env.Data); err != nil {
 		return daemon.Running{}, err

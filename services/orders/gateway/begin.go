@@ -43,7 +43,7 @@ func (g *Gateway) Beginner(loops int) *Beginner {
 	if !g.config.Begins() {
 		return nil
 	}
-	return &Beginner{g: g, meter: g.meter("/api/v1/order"), loops: make([]underWay, loops)}
+	return &Beginner{g: g, meter: g.meter(orderPath), loops: make([]underWay, loops)}
 }
 
 // asynchronous is an order query on its way.
@@ -52,8 +52,7 @@ type asynchronous struct {
 	call  *web.Call
 	query orderQuery
 	began time.Time
-	span  trace.Span // nil: there are none
-	route tracing.Route
+	span  trace.Span // nil: it has none
 
 	state atomic.Uint64 // twice the number of this use; one more when it was answered
 }
@@ -67,7 +66,7 @@ const reasonBreaker = "breaker"
 func (b *Beginner) Begin(loop int, c *web.Call) (reason string) {
 	g := b.g
 	switch {
-	case c.Path != "/api/v1/order":
+	case c.Path != orderPath:
 		return httploop.ReasonPath
 	case c.Method != http.MethodGet && c.Method != http.MethodHead:
 		return httploop.ReasonMethod
@@ -91,9 +90,7 @@ func (b *Beginner) Begin(loop int, c *web.Call) (reason string) {
 	own.count++
 	a.call, a.query, a.began = c, q, began
 	a.state.Store(2 * own.count)
-	if g.config.Tracer != nil {
-		_, a.span, a.route = g.beginSpan(&c.Request)
-	}
+	a.span = g.drawSpan(&c.Request)
 	if !b.meter.begin() {
 		err = order.ErrBusy
 	}
@@ -139,7 +136,7 @@ func (a *asynchronous) finish(o order.Order, err error) {
 	}()
 	a.b.meter.end(a.began, c.Response.Status)
 	if a.span != nil {
-		tracing.End(a.span, a.route, c.Method, c.Response.Status)
+		tracing.End(a.span, g.routes[orderPath].traced, c.Method, c.Response.Status)
 		a.span = nil
 	}
 	c.Finish()

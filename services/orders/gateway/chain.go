@@ -34,6 +34,8 @@ const (
 
 var classNames = [classes]string{"reads", "lists", "writes"}
 
+const orderPath = "/api/v1/order"
+
 // openRoutes builds each route's chain.
 func (g *Gateway) openRoutes() {
 	c := g.config
@@ -43,7 +45,7 @@ func (g *Gateway) openRoutes() {
 		class        int
 		handler      web.HandlerFunc
 	}{
-		{"/api/v1/order", http.MethodGet, classRead, g.order},
+		{orderPath, http.MethodGet, classRead, g.order},
 		{"/api/v1/orders", http.MethodGet, classList, g.list},
 		{"/api/v1/submit", http.MethodPost, classWrite, g.submit},
 		{"/api/v1/validate", http.MethodPost, classFree, g.validate},

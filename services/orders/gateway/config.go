@@ -1,12 +1,11 @@
 package gateway
 
 import (
+	"dyno/parts/tracing"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/encode"
 	"dyno/services/orders/store"
 	"dyno/services/orders/web"
-
-	"go.opentelemetry.io/otel/trace"
 )
 
 // Config says what a Gateway is put together from: an assembly's seams and settings, and flags.
@@ -24,7 +23,7 @@ type Config struct {
 	Foreign   string `set:"foreign" values:"404,403" doc:"status for another account's order; 403 reveals that it exists"`
 	LastKnown int    `set:"last_known" default:"0" min:"0" max:"16777216" doc:"answers kept for callers that allow stale ones (Cache-Control: max-stale) while the database does not answer"`
 
-	Tracer trace.Tracer // nil: none
+	Tracer *tracing.Tracer // nil: none
 
 	// The hooks of orders.ServiceWith, which no command sets.
 	//

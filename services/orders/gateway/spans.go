@@ -32,6 +32,20 @@ func (g *Gateway) beginSpan(req *web.Request) (context.Context, trace.Span, trac
 	return ctx, span, route
 }
 
+// drawSpan is beginSpan for an order query that a loop begins: nil if it is not recorded. Nothing
+// logs such a query, so that it needs no trace's id.
+func (g *Gateway) drawSpan(req *web.Request) trace.Span {
+	if g.config.Tracer == nil {
+		return nil
+	}
+	ctx, recorded := g.config.Tracer.Draw(g.routes[orderPath].traced, header{req})
+	if !recorded {
+		return nil
+	}
+	_, span := tracing.Begin(ctx, g.config.Tracer, g.routes[orderPath].traced, header{req})
+	return span
+}
+
 // otherRoute is the name of all that the routes do not have, in the ServeMux of Gateway.HTTP.
 var otherRoute = tracing.Route{Name: "/", Path: "/"}
 
