@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,9 +16,10 @@ import (
 type certificate struct {
 	cert, key string // names of the files
 
-	mu      sync.Mutex
-	log     *slog.Logger // nil before the process has one
-	pair    *tls.Certificate
+	pair atomic.Pointer[tls.Certificate]
+
+	mu      sync.Mutex     // guards the fields below; a handshake that finds it locked does not look
+	log     *slog.Logger   // nil before the process has one
 	read    [2]os.FileInfo // the files when they were last read
 	checked time.Time
 }
@@ -43,7 +45,7 @@ func (c *certificate) load() error {
 	c.read = now // a pair that does not match is not read again until a file changes
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
 	if err == nil {
-		c.pair = &pair
+		c.pair.Store(&pair)
 	}
 	return err
 }
@@ -58,15 +60,22 @@ func (c *certificate) stat() (now [2]os.FileInfo, err error) {
 
 // current is tls.Config's GetCertificate.
 func (c *certificate) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	if c.mu.TryLock() {
+		defer c.mu.Unlock()
+		c.look()
+	}
+	return c.pair.Load(), nil
+}
+
+// look loads the files again if they have changed. The caller holds mu.
+func (c *certificate) look() {
 	if time.Since(c.checked) < checkEvery {
-		return c.pair, nil
+		return
 	}
 	c.checked = time.Now()
 	now, err := c.stat()
 	if err != nil || c.same(now) {
-		return c.pair, nil // a file that is being replaced is there at the next look
+		return // a file that is being replaced is there at the next look
 	}
 	switch err := c.load(); {
 	case err != nil:
@@ -74,7 +83,6 @@ func (c *certificate) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	default:
 		c.log.Info("serving the certificate that is in the files now", "file", c.cert)
 	}
-	return c.pair, nil
 }
 
 // same reports whether the files are those that were read.

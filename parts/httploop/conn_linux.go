@@ -120,6 +120,9 @@ func (c *conn) abort() {
 		return
 	}
 	c.dead, c.closing, c.out, c.deadline = true, true, nil, time.Time{}
+	if c.secure != nil {
+		c.secure.under.in = nil
+	}
 	c.count()
 	unix.Close(c.fd) // from here on the number may belong to another file
 	c.loop.server.counts.connections.Add(-1)
@@ -259,6 +262,7 @@ func (c *conn) proceed() {
 		return
 	}
 	if c.inFlight == 0 {
+		c.alone = false // also of a connection that could not leave before all was sent
 		if c.closing || c.ended {
 			c.finish()
 			return

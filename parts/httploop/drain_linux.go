@@ -10,6 +10,7 @@ import (
 func (l *loop) drain() {
 	lameduck.SealSocket(l.accept.fd)
 	l.accept.sealed = l.now
+	l.server.shakes.hasten(l.server.options.lull)
 	for _, each := range l.server.loops {
 		each.post(each.end)
 	}

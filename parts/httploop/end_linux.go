@@ -77,7 +77,7 @@ func (c *conn) settle() {
 		next, patience = writing, options.WriteTimeout
 	case c.inFlight > 0:
 		next, patience = working, 0
-	case c.current != nil || c.start < len(c.buf):
+	case c.current != nil || c.start < len(c.buf) || c.secure != nil && c.secure.part:
 		next, patience = reading, options.ReadTimeout
 	case c.phase == fresh:
 		next = fresh

@@ -9,8 +9,8 @@
 // net/http or fasthttp. It runs on Linux (epoll); elsewhere New returns ErrUnsupported.
 //
 // Package wire refuses more requests than net/http does. A connection without a request has no
-// buffer, except for what crypto/tls keeps: at most one record. Everything is bounded: heads,
-// bodies, requests in flight per connection, output that a client does not read, connections, and
+// buffer, except for what crypto/tls keeps: up to 40 KiB after large records, which MaxBuffered does
+// not count. Everything is bounded: heads, bodies, requests in flight per connection, output that a client does not read, connections, and
 // the time for each.
 //
 // It is here because fasthttp, which was measured first, costs ordersd more CPU per query
@@ -54,9 +54,9 @@ type Options struct {
 
 	Loops   int // event loops; default half of GOMAXPROCS: goroutines that complete requests need processors, too
 	MaxHead int // bytes of a request's first line and headers, and size of a read buffer; default 16 KiB
-	MaxBody int // bytes; a larger body is answered 413; default 64 KiB
-	// MaxConnections includes those that left. Further clients are answered 503. Default 65,536. The
-	// bound of the listener's door (lameduck.Listener.Door) holds, too.
+	MaxBody int // bytes; a larger body leaves, or is answered 413 without a Leave; default 64 KiB
+	// MaxConnections includes those that left. Further clients are answered 503, or closed if they would
+	// need a TLS handshake for that. Default 65,536. The bound of the listener's door (lameduck.Listener.Door) holds, too.
 	MaxConnections int
 	// MaxBuffered limits the bytes of all buffers: of requests without a response, and of unread
 	// responses. Above it, clients that have not read theirs for a second are cut off, and if that

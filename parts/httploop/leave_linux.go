@@ -14,7 +14,7 @@ import (
 
 // leave passes a connection to the service, as soon as the earlier requests have their responses.
 func (c *conn) leave(reason string) {
-	if c.inFlight > 0 {
+	if c.inFlight > 0 || len(c.out) > 0 {
 		c.alone = true // proceed parses it again then
 		return
 	}
@@ -23,8 +23,9 @@ func (c *conn) leave(reason string) {
 	unread := c.unread()
 	unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
 	conn, over := netConn(c.fd), c.secure
-	c.dead, c.closing, c.deadline = true, true, time.Time{}
+	c.dead, c.closing, c.deadline, c.secure = true, true, time.Time{}, nil
 	c.letGo()
+	c.count()
 	c.remove()
 	gone := l.server.gone()
 	if conn == nil { // no file descriptors are left, and it is closed

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,6 +18,7 @@ type secure struct {
 	*tls.Conn
 	under *transport
 	over  bool // Read has failed, and will again
+	part  bool // a part of a record has arrived, and nothing of what is in it
 }
 
 // shake makes the handshake of a client and passes its connection to a loop.
@@ -33,11 +33,10 @@ func (l *loop) shake(fd int, remote netip.AddrPort) {
 			s.counts.connections.Add(-1)
 			return
 		}
-		conn.SetDeadline(time.Now().Add(s.options.ReadTimeout))
-		t := &transport{Conn: conn}
+		t := h.begin(conn, s.options.ReadTimeout)
 		over := tls.Server(t, h.config)
 		err := over.HandshakeContext(h.ctx)
-		conn.SetDeadline(time.Time{})
+		h.finish(t)
 		if err == nil {
 			if fd, err = descriptor(conn); err == nil {
 				t.Conn = nil
@@ -76,13 +75,16 @@ func descriptor(c *net.TCPConn) (fd int, err error) {
 	return fd, nil
 }
 
+// recordExtra is what a record has beside the bytes in it, at most.
+const recordExtra = 512
+
 // receive reads like recv: fewer bytes than there is room for mean that no more have arrived.
 func (s *secure) receive(c *conn, b []byte) (n int, errno unix.Errno) {
 	t, l := s.under, c.loop
 	if cap(l.received) == 0 {
 		l.received = make([]byte, maxOut)
 	}
-	drained := false
+	drained, arrived := false, false
 	t.out = l.sealed[:0]
 	for n < len(b) && !s.over {
 		m, err := s.Read(b[n:])
@@ -93,7 +95,7 @@ func (s *secure) receive(c *conn, b []byte) (n int, errno unix.Errno) {
 		if s.over = !errors.Is(err, again{}); s.over || drained {
 			break
 		}
-		got, errno := receive(c.fd, l.received)
+		got, errno := receive(c.fd, l.received[:min(len(l.received), len(b)-n+recordExtra)])
 		switch {
 		case errno == unix.EINTR:
 		case errno == unix.EAGAIN:
@@ -103,7 +105,8 @@ func (s *secure) receive(c *conn, b []byte) (n int, errno unix.Errno) {
 			return 0, errno
 		default:
 			t.in, t.ended = l.received[:got], got == 0
-			drained = got < len(l.received) && !c.hungUp
+			drained = got < min(len(l.received), len(b)-n+recordExtra) && !c.hungUp
+			arrived = arrived || got > 0
 		}
 	}
 	t.keep()
@@ -113,11 +116,18 @@ func (s *secure) receive(c *conn, b []byte) (n int, errno unix.Errno) {
 		}
 	}
 	t.out = nil
-	c.count()
-	if n == 0 && !s.over {
-		return 0, unix.EAGAIN
+	if c.dead { // the client had reset it
+		return 0, unix.ECONNRESET
 	}
-	return n, 0
+	c.count()
+	s.part = n == 0 && !s.over && (arrived || s.part)
+	if n > 0 || s.over {
+		return n, 0
+	}
+	if arrived && l.draining && c.inFlight == 0 {
+		c.deadline = l.now.Add(l.server.options.ReadTimeout) // settle shortens it to a lull
+	}
+	return 0, unix.EAGAIN
 }
 
 // seal returns the records of some bytes, in memory of the loop that is overwritten by the next.

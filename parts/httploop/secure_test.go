@@ -185,3 +185,88 @@ func TestFailedHandshakes(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 }
+
+// raw opens a connection and makes its handshake, for a client that writes records of its own.
+func (s *served) raw(t *testing.T) (*net.TCPConn, *tls.Conn, *records) {
+	t.Helper()
+	tcp, err := net.Dial("tcp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tcp.Close() })
+	tcp.SetDeadline(time.Now().Add(patience))
+	kept := &records{TCPConn: tcp.(*net.TCPConn)}
+	c := tls.Client(kept, &tls.Config{InsecureSkipVerify: true})
+	if err := c.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	kept.keep = true
+	return kept.TCPConn, c, kept
+}
+
+// records keeps what is written to it, from some time on.
+type records struct {
+	*net.TCPConn
+	keep bool
+	kept []byte
+}
+
+func (r *records) Write(b []byte) (int, error) {
+	if !r.keep {
+		return r.TCPConn.Write(b)
+	}
+	r.kept = append(r.kept, b...)
+	return len(b), nil
+}
+
+// A record that is refused, of a client that has reset its connection, ends that connection alone.
+func TestAlertToNobody(t *testing.T) {
+	s := serve(t, Options{TLS: selfSigned(t)})
+	for range 300 {
+		tcp, c, kept := s.raw(t)
+		io.WriteString(c, "GET / HTTP/1.1\r\nHo")
+		tcp.SetLinger(0)
+		tcp.Write(append(kept.kept, "\x17\x03\x03\x00\x20abcdefghijklmnopqrstuvwxyz012345"...))
+		tcp.Close()
+	}
+	c := s.dial()
+	c.send(get)
+	c.answer("GET")
+}
+
+// What connections with TLS held is given back, also of those that leave or are cut off with
+// records that were not read.
+func TestSecureBuffersAreGivenBack(t *testing.T) {
+	long := strings.Repeat("x", 60_000)
+	for name, o := range map[string]Options{
+		"left": {Serves: func(*Request) string { return "" }, Leave: func(h lameduck.Handed) { h.Close(); h.Gone() }}, "refused": {},
+	} {
+		o.TLS, o.MaxBody = selfSigned(t), 1000
+		s := serve(t, o)
+		for range 20 {
+			c := s.dial()
+			fmt.Fprintf(c, "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(long), long)
+			io.Copy(io.Discard, c.stream)
+			c.Close()
+		}
+		servicetest.Await(t, func() string { return "the end of connections that " + name }, func() bool { return s.Stats().Connections == 0 })
+		if n := s.Stats().Buffered; n != 0 {
+			t.Errorf("%s: %d bytes are counted without a connection", name, n)
+		}
+	}
+}
+
+// A drain does not wait for a client that has connected and sent nothing.
+func TestDrainOfSilentClients(t *testing.T) {
+	s := serve(t, Options{TLS: selfSigned(t), ReadTimeout: time.Hour, lull: 50 * time.Millisecond})
+	tcp, err := net.Dial("tcp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tcp.Close()
+	servicetest.Await(t, func() string { return "the connection" }, func() bool { return s.Stats().Accepted == 1 })
+	if err := s.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+	s.ended <- <-s.ended
+}

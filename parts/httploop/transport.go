@@ -24,6 +24,10 @@ type transport struct {
 
 	hello []byte // all that was read, until the client's first message is known
 	known bool
+
+	shakes *shakes   // nil means that no handshake is counted
+	until  time.Time // when the handshake must be over
+	heard  bool      // guarded by shakes.mu: the client has sent something
 }
 
 // again is the error of a transport that has no bytes now. TLS continues after a temporary one.
@@ -37,9 +41,13 @@ func (t *transport) Read(b []byte) (n int, err error) {
 	switch {
 	case len(t.in) > 0:
 		n = copy(b, t.in)
-		t.in = t.in[n:]
+		if t.in = t.in[n:]; len(t.in) == 0 {
+			t.in = nil
+		}
 	case t.Conn != nil:
-		n, err = t.Conn.Read(b)
+		if n, err = t.Conn.Read(b); n > 0 && t.shakes != nil {
+			t.shakes.hear(t)
+		}
 	case t.ended:
 		err = io.EOF
 	default:
@@ -107,6 +115,10 @@ func (o *Options) overTLS() *tls.Config {
 
 // shakes makes TLS handshakes, each in a goroutine. A nil one has none.
 type shakes struct {
+	mu     sync.Mutex
+	silent map[*transport]struct{} // clients that have sent nothing yet
+	hasty  time.Duration           // that they may take for their first bytes; 0 means until the handshake's limit
+
 	config *tls.Config
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -115,7 +127,7 @@ type shakes struct {
 }
 
 func newShakes(o *Options) *shakes {
-	s := &shakes{config: o.overTLS()}
+	s := &shakes{config: o.overTLS(), silent: map[*transport]struct{}{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -125,6 +137,56 @@ func (s *shakes) open() int64 {
 		return 0
 	}
 	return s.count.Load()
+}
+
+// begin counts a handshake over a connection, until its end.
+func (s *shakes) begin(c net.Conn, within time.Duration) *transport {
+	t := &transport{Conn: c, shakes: s, until: time.Now().Add(within)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.SetDeadline(t.until)
+	if s.hasty > 0 {
+		c.SetReadDeadline(time.Now().Add(s.hasty))
+	}
+	s.silent[t] = struct{}{}
+	return t
+}
+
+// hear gives a client that has begun all the time of a handshake.
+func (s *shakes) hear(t *transport) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.heard {
+		return
+	}
+	t.heard = true
+	delete(s.silent, t)
+	if s.hasty > 0 {
+		t.Conn.SetReadDeadline(t.until)
+	}
+}
+
+// finish forgets a handshake.
+func (s *shakes) finish(t *transport) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.silent, t)
+	t.Conn.SetDeadline(time.Time{})
+	t.shakes = nil
+}
+
+// hasten gives clients that have sent nothing a last moment for it: a server that drains waits for
+// handshakes, and would wait for connections that somebody opened in advance.
+func (s *shakes) hasten(lull time.Duration) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hasty = lull
+	for t := range s.silent {
+		t.Conn.SetReadDeadline(time.Now().Add(lull))
+	}
 }
 
 // cutOff ends the handshakes in progress.

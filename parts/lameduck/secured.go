@@ -19,7 +19,9 @@ type secured struct {
 func (c *secured) Read(p []byte) (n int, err error) {
 	if len(c.early) > 0 {
 		n = copy(p, c.early)
-		c.early = c.early[n:]
+		if c.early = c.early[n:]; len(c.early) == 0 {
+			c.early = nil
+		}
 	} else {
 		n, err = c.Conn.Read(p)
 	}

@@ -79,7 +79,9 @@ func (s *frames) Poll(buf []byte, take func(message []byte) error) error {
 	if s.try == nil {
 		return ErrNoTry
 	}
-	s.try.detach()
+	if len(buf) > 0 {
+		s.try.detach()
+	}
 	rest := copy(buf, s.in[s.done:]) // less than a frame, but for what Read has left
 	n, end := s.try.read(buf[rest:])
 	if rest+n == 0 {

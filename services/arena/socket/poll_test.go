@@ -91,3 +91,43 @@ func TestPolledSocketEnds(t *testing.T) {
 		}
 	}
 }
+
+// Where a goroutine writes and waits, the connection stays as it is while the room reads it.
+func TestPollLeavesWritersTheirConnection(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &frames{conn: conn, try: newTry(conn)}
+	defer s.CloseNow()
+	if s.try == nil {
+		t.Skip("no reads here that do not wait")
+	}
+	buf := make([]byte, readSize)
+	for range 3 {
+		if err := s.Write([]byte{0x82, 0}, nil, time.Minute); err != nil {
+			t.Errorf("a write: %v", err)
+		}
+		before := s.waits()
+		if err := s.Poll(buf, nil); err != nil {
+			t.Errorf("a read: %v", err)
+		}
+		if s.waits() != before {
+			t.Error("the writer's connection was closed")
+		}
+	}
+	s.SetReadDeadline(time.Now())
+	if err := s.Poll(buf, nil); !os.IsTimeout(err) {
+		t.Errorf("at the deadline: %v", err)
+	}
+}

@@ -24,7 +24,8 @@ type try struct {
 	tcp    *net.TCPConn
 	raw    syscall.RawConn // of tcp; nil means that it is detached
 	fd     int             // then the descriptor; -1 means closed
-	until  time.Time       // the deadline of reads then; zero means none
+	until  time.Time       // the deadline of reads; zero means none
+	kept   bool            // some call waits on tcp, which must not be closed under it
 	one    operation
 	read1  func(fd uintptr) bool
 	write1 func(fd uintptr) bool
@@ -67,7 +68,7 @@ func (t *try) watch() (err error) {
 func (t *try) detach() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.raw == nil {
+	if t.raw == nil || t.kept {
 		return
 	}
 	var dup int
@@ -80,10 +81,12 @@ func (t *try) detach() {
 	t.raw, t.fd = nil, dup
 }
 
-// attach undoes detach, and returns the connection for calls that wait; nil if it is closed.
+// attach undoes detach for good, and returns the connection for calls that wait; nil if it is
+// closed.
 func (t *try) attach() *net.TCPConn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.kept = true
 	if t.raw != nil {
 		return t.tcp
 	}
@@ -102,6 +105,7 @@ func (t *try) attach() *net.TCPConn {
 		t.tcp.Close()
 		return nil
 	}
+	t.tcp.SetReadDeadline(t.until)
 	return t.tcp
 }
 
@@ -116,11 +120,13 @@ func (t *try) close() {
 	t.tcp.Close()
 }
 
-// deadline is that of reads while it is detached.
+// deadline sets that of reads.
 func (t *try) deadline(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.until = at
+	if t.until = at; t.raw != nil {
+		t.tcp.SetReadDeadline(at)
+	}
 }
 
 // read returns 0 and no error where nothing has come.
