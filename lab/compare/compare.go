@@ -25,6 +25,7 @@ const (
 const (
 	Faster     = "faster"
 	Slower     = "slower"
+	Changed    = "changed" // different, by a metric of which it is not known which direction is better
 	Equal      = "equal within 2%"
 	NotDecided = "not decided"
 	Invalid    = "invalid" // there is nothing to compare
@@ -57,7 +58,8 @@ type Comparison struct {
 	// comparison: "about 3 minutes more would decide 5%".
 	TimeToDecide string `json:"would_decide,omitempty"`
 
-	each time.Duration // duration of a sample; 0: unknown
+	each     time.Duration // duration of a sample; 0: unknown
+	fromZero bool          // a is exactly 0, and b is more: there is no ratio
 }
 
 // Sample returns the value measured for a variant in a round under a role (record.RoleMeasure,

@@ -61,7 +61,7 @@ func Turns(all []record.Slice, metric string, a, b Arm) Comparison {
 	}
 	alpha := alphaAt(c.Samples)
 	c.Interval, c.Confidence = interval(logs, alpha), 1-alpha
-	c.Verdict = verdict(metric, c.Interval)
+	c.Verdict = verdict(better(metric), c.Interval)
 	c.allow(noiseOf(all, metric, t, b, turns.batches))
 	if c.Verdict == NotDecided {
 		c.TimeToDecide = t.timeToDecide(logs, c.Interval)
@@ -84,7 +84,7 @@ func OfEstimates(metric, a, b string, logRatio, standardError float64, n int) Co
 	c.Verdict = NotDecided
 	if n >= MinSamples {
 		c.Interval = around(logRatio, quantileT(1-confidence, n)*standardError)
-		c.Verdict = verdict(metric, c.Interval)
+		c.Verdict = verdict(better(metric), c.Interval)
 	}
 	return c
 }
