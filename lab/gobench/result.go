@@ -171,6 +171,13 @@ func (r *run) result() *Result {
 	return res
 }
 
+// byName lists the benchmarks by package and name.
+func (r *Result) byName() []Benchmark {
+	return slices.SortedFunc(slices.Values(r.Benchmarks), func(x, y Benchmark) int {
+		return cmp.Or(cmp.Compare(x.Package, y.Package), cmp.Compare(x.Name, y.Name))
+	})
+}
+
 func rank(verdict string) int { return slices.Index(severity, verdict) }
 
 // size is the largest difference of a benchmark by the units that have its verdict.
