@@ -51,7 +51,8 @@ type Comparison struct {
 	Warnings []string `json:"warnings"`
 
 	// Confidence of Interval, 0.95 to 0.985. It rises with the number of interim analyses of a
-	// comparison by turns; 0: 0.95.
+	// comparison by turns, and is higher if several comparisons share the probability of a false alarm;
+	// 0: 0.95.
 	Confidence float64 `json:"confidence,omitempty"`
 	Blocks     int     `json:"blocks,omitempty"` // by turns: the blocks whose medians are Pairs
 	// TimeToDecide describes how much longer the experiment must run to decide a NotDecided

@@ -104,7 +104,7 @@ func Exact(metric string, better int, a, b string, was, is float64) Comparison {
 	case was == is:
 		c.Ratio, c.Interval = 1, &[2]float64{1, 1}
 		return c
-	case was > 0 && is > 0:
+	case was > 0 && is >= 0:
 		c.Ratio = is / was
 		c.Interval = &[2]float64{c.Ratio, c.Ratio}
 	default:

@@ -235,8 +235,8 @@ func (r *run) relink(ctx context.Context, b *binary, name string, seed int64) (s
 // seed returns a seed for the linker, which takes 0 for no random order.
 func (r *run) seed() int64 { return 1 + r.random.Int64N(1<<31) }
 
-// pair links both sides of a package, with independent orders of functions. Without layouts, it
-// returns what was built first.
+// pair links both sides of a package, with independent orders of functions, over those of the
+// generation before. Without layouts, it returns what was built first.
 func (r *run) pair(ctx context.Context, p *pkg) (paths [2]string, err error) {
 	if !r.layouts {
 		return [2]string{p.sides[0].path, p.sides[1].path}, nil

@@ -77,6 +77,11 @@ type run struct {
 	noLayouts  string // why the layouts are not random
 	generation int
 	suspected  int // units of benchmarks that are confirmed
+
+	// What tests of the statistics replace: how a process runs, and how both sides of a package are
+	// linked, each with a new order of functions.
+	runJob func(context.Context, job) (outcome, error)
+	link   func(context.Context, *pkg) (paths [2]string, err error)
 }
 
 // Run compares the benchmarks of two versions. The result is not nil if anything was measured, even
@@ -95,6 +100,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	defer os.RemoveAll(temp)
 	r := &run{Options: o, temp: temp, random: rand.New(rand.NewPCG(o.Seed, 0)), units: map[string]int{}}
+	r.runJob, r.link = r.execute, r.pair
 	if err := os.MkdirAll(r.scratch(), 0o755); err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -158,7 +157,7 @@ func (r *run) generatePackage(ctx context.Context, list []*benchmark, until time
 	p := list[0].pkg
 	r.turn(r.generation, "linking "+p.path)
 	began := time.Now()
-	paths, err := r.pair(ctx, p)
+	paths, err := r.link(ctx, p)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -193,9 +192,6 @@ func (r *run) generatePackage(ctx context.Context, list []*benchmark, until time
 			b.rounds = append(b.rounds, taken[i])
 		}
 	}
-	if r.layouts {
-		return errors.Join(os.Remove(paths[0]), os.Remove(paths[1]))
-	}
 	return nil
 }
 
@@ -224,8 +220,9 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 	first := r.random.IntN(2)
 	for _, side := range []int{first, 1 - first} {
 		r.turn(r.generation, b.title())
+		j := job{paths[side], b.pkg.sides[side].dir, b.pattern(), b.procs, b.count, "2x", b.length}
 		if number == 0 && b.n >= leastN {
-			o, err := r.execute(ctx, paths[side], b.pkg.sides[side].dir, b.pattern(), b.procs, b.count, "2x", b.length)
+			o, err := r.runJob(ctx, j)
 			if err != nil {
 				return err
 			}
@@ -233,7 +230,8 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 				return r.fail(b, side, o.err)
 			}
 		}
-		o, err := r.execute(ctx, paths[side], b.pkg.sides[side].dir, b.pattern(), b.procs, b.count, fmt.Sprintf("%dx", b.n), b.length)
+		j.time = fmt.Sprintf("%dx", b.n)
+		o, err := r.runJob(ctx, j)
 		if err != nil {
 			return err
 		}

@@ -104,7 +104,7 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 	for side, b := range p.sides {
 		r.turn(0, "trying "+p.path)
 		seen[side] = map[string]reading{}
-		o, err := r.execute(ctx, b.path, b.dir, pattern, procs, 1, firstLook.String(), time.Minute)
+		o, err := r.runJob(ctx, job{b.path, b.dir, pattern, procs, 1, firstLook.String(), time.Minute})
 		if err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func (r *run) warmUp(ctx context.Context, b *benchmark) error {
 	cold, level, start := 0, 0.0, time.Duration(0)
 	for _, side := range b.pkg.sides {
 		r.turn(0, "trying "+b.title())
-		o, err := r.execute(ctx, side.path, side.dir, b.pattern(), b.procs, pilotCount, fmt.Sprintf("%dx", n), pilotCount*b.length)
+		o, err := r.runJob(ctx, job{side.path, side.dir, b.pattern(), b.procs, pilotCount, fmt.Sprintf("%dx", n), pilotCount * b.length})
 		if err != nil {
 			return err
 		}

@@ -66,18 +66,28 @@ type outcome struct {
 // machine is no hang.
 const leastTimeout = time.Minute
 
-// execute runs benchmarks of a binary. expected is the time that they should take.
-func (r *run) execute(ctx context.Context, path, dir, pattern string, procs, count int, benchtime string, expected time.Duration) (o outcome, err error) {
-	limit := leastTimeout + 20*expected
+// job is what one process of benchmarks runs.
+type job struct {
+	path, dir string
+	pattern   string // of the benchmarks
+	procs     int    // GOMAXPROCS
+	count     int    // how often each runs
+	time      string // 100x or 10ms
+	expected  time.Duration
+}
+
+// execute runs benchmarks of a binary.
+func (r *run) execute(ctx context.Context, j job) (o outcome, err error) {
+	limit := leastTimeout + 20*j.expected
 	out := &head{}
 	began := time.Now()
 	limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not end within %v", limit.Round(time.Second)))
 	defer cancel()
-	p, err := r.start(limited, process.Spec{Name: "benchmark", Dir: dir, Stdout: out,
-		Env: []string{"TMPDIR=" + r.scratch(), fmt.Sprintf("GOMAXPROCS=%d", procs)},
+	p, err := r.start(limited, process.Spec{Name: "benchmark", Dir: j.dir, Stdout: out,
+		Env: []string{"TMPDIR=" + r.scratch(), fmt.Sprintf("GOMAXPROCS=%d", j.procs)},
 		// -test.v keeps what a benchmark prints apart from the line of its result.
-		Command: []string{path, "-test.run=^$", "-test.bench=" + pattern, "-test.benchtime=" + benchtime, fmt.Sprintf("-test.count=%d", count),
-			fmt.Sprintf("-test.cpu=%d", procs), "-test.benchmem", "-test.v", "-test.timeout=0"}})
+		Command: []string{j.path, "-test.run=^$", "-test.bench=" + j.pattern, "-test.benchtime=" + j.time, fmt.Sprintf("-test.count=%d", j.count),
+			fmt.Sprintf("-test.cpu=%d", j.procs), "-test.benchmem", "-test.v", "-test.timeout=0"}})
 	if ctx.Err() != nil {
 		return o, ctx.Err()
 	}
@@ -86,7 +96,7 @@ func (r *run) execute(ctx context.Context, path, dir, pattern string, procs, cou
 	} else {
 		o.wall, o.cpu, o.err = time.Since(began), p.CPUTime(), p.Err()
 	}
-	o.output = parse(out.Bytes(), procs)
+	o.output = parse(out.Bytes(), j.procs)
 	if exit := new(process.ExitError); errors.As(o.err, &exit) {
 		o.err = errors.New(firstLine(reason(out.String(), exit.Log)))
 	}

@@ -41,7 +41,7 @@ type Result struct {
 type Layouts struct {
 	Random bool   `json:"random"` // each generation has new ones
 	Reason string `json:"reason"` // why not
-	// The median over the benchmarks, of those in which layouts can be told from slices.
+	// The median over the benchmarks, of those whose generations show what layouts do apart from slices.
 	Median *Scatter `json:"median"`
 	// By how much A differs from itself: the median over the benchmarks of the interval's half-width.
 	Floor float64 `json:"floor"`
@@ -138,6 +138,9 @@ func (r *run) result() *Result {
 			}
 			if c.Verdict == compare.NotDecided {
 				longest = max(longest, m.all.Missing(1))
+				if c.Interval != nil && (c.Interval[0] > 1 || c.Interval[1] < 1) {
+					longest = max(longest, leastConfirm*b.cost()) // to confirm it
+				}
 			}
 			if m.unit == Time && c.NoiseFloor != nil {
 				floors = append(floors, math.Sqrt(c.NoiseFloor[1]/c.NoiseFloor[0])-1)
@@ -217,6 +220,9 @@ func (r *Result) check(g compare.Gate) Gated {
 			continue
 		}
 		o := g.Check(m.Comparison)
+		if o.Verdict == compare.Fail && m.Comparison.Verdict == compare.NotDecided {
+			o.Verdict, o.Text = compare.Undecided, "undecided: "+strings.TrimPrefix(o.Text, "fail: ")+", but the time did not suffice to confirm it with fresh layouts"
+		}
 		checked++
 		count[o.Verdict]++
 		if out.Worst == "" || gateRank(o.Verdict) < gateRank(out.Verdict) {

@@ -91,7 +91,7 @@ func (r *Result) table(all bool) [][]string {
 // row shows the unit that decides a benchmark's verdict, and what the others say.
 func (b *Benchmark) row() []string {
 	lead := b.lead()
-	row := []string{b.Verdict, format.Visible(b.Title()), lead.Unit, format.Format(format.Value(lead.A)), format.Format(format.Value(lead.B)), "", ""}
+	row := []string{b.Verdict, format.Visible(b.Title()), lead.Unit, lead.figure(lead.A), lead.figure(lead.B), "", ""}
 	if c := lead.Comparison; c.Ratio > 0 {
 		row[5] = fmt.Sprintf("%.3f", c.Ratio)
 		switch {
@@ -108,6 +108,14 @@ func (b *Benchmark) row() []string {
 		}
 	}
 	return append(row, strings.Join(also, ", "))
+}
+
+// figure formats a figure of the unit: exact ones in full.
+func (m *Metric) figure(v float64) string {
+	if m.Exact {
+		return format.Whole(format.Value(v))
+	}
+	return format.Format(format.Value(v))
 }
 
 // lead is the unit that decides a benchmark's verdict.
@@ -128,7 +136,7 @@ func (m *Metric) short() string {
 	case c.Verdict == compare.Equal && m.Exact:
 		return text + "same"
 	case m.Exact || c.Ratio <= 0:
-		text += format.Format(format.Value(m.A)) + " to " + format.Format(format.Value(m.B))
+		text += m.figure(m.A) + " to " + m.figure(m.B)
 	default:
 		text += fmt.Sprintf("%.3f", c.Ratio)
 	}
@@ -175,7 +183,7 @@ func (r *Result) remarks(all bool) (out []string) {
 		out = append(out, fmt.Sprintf("layouts: the order of functions alone moves ns/op by %s, %s of a slice's variance (medians of the benchmarks); what moves code within a function remains",
 			percent(l.Median.Layout), format.Percent(format.Value(l.Median.Share))))
 	default:
-		out = append(out, "layouts: random; the time did not suffice to tell what they move apart from what slices do")
+		out = append(out, "layouts: random; the time did not suffice to separate what they move from what slices do")
 	}
 	if l.Floor > 0 {
 		out = append(out, fmt.Sprintf("noise: A's odd against its even layouts are known to be equal within %s (median)", percent(l.Floor)))
