@@ -120,7 +120,7 @@ func (r *run) result() *Result {
 	comparisons := r.compareAll(metrics)
 	var floors []float64
 	var scatters []Scatter
-	missing := time.Duration(0)
+	missing, short := time.Duration(0), 0
 	for _, b := range r.benchmarks {
 		if len(metrics[b]) == 0 {
 			if b.failures < mostFailures {
@@ -147,6 +147,9 @@ func (r *run) result() *Result {
 			}
 		}
 		missing += longest
+		if len(b.rounds) < compare.MinSamples {
+			short++
+		}
 		if x.Scatter != nil {
 			scatters = append(scatters, *x.Scatter)
 		}
@@ -157,6 +160,9 @@ func (r *run) result() *Result {
 	})
 	for _, p := range r.equalPackages() {
 		res.Equal = append(res.Equal, p.path)
+	}
+	if short > 0 {
+		r.warn("the time sufficed for fewer than %d generations of %d benchmarks, which gives no interval: name fewer with --bench, or give more with --budget", compare.MinSamples, short)
 	}
 	res.TimeToDecide = math.Ceil(missing.Seconds())
 	res.Layouts.Floor = median(floors)
