@@ -109,6 +109,8 @@ func (c *bench) read(args []string) (err error) {
 			return usage.Errorf("--cpu takes values of GOMAXPROCS, as in 1,4, not %d", n)
 		}
 	}
+	slices.Sort(o.CPUs)
+	o.CPUs = slices.Compact(o.CPUs)
 	switch {
 	case o.Budget < leastBench:
 		return usage.Errorf("--budget takes %v or more, not %v", leastBench, o.Budget)
@@ -164,8 +166,11 @@ func (c *bench) run(ctx context.Context, args []string) error {
 	}
 	result, err := gobench.Run(ctx, c.options)
 	view.End()
-	if errors.Is(err, gobench.ErrNothing) {
+	switch {
+	case errors.Is(err, gobench.ErrNothing):
 		return &exit{exitInvalid, err}
+	case errors.Is(err, gobench.ErrUnit):
+		return usage.Of(err)
 	}
 	if result == nil {
 		return err

@@ -61,6 +61,9 @@ const DefaultBudget = 2 * time.Minute
 // ErrNothing means that there was nothing to measure. Its text says why.
 var ErrNothing = errors.New("no benchmark could be compared")
 
+// ErrUnit is part of the error for a gate on a unit that no benchmark reports.
+var ErrUnit = errors.New("no benchmark reports")
+
 // run is the state of one call of Run.
 type run struct {
 	Options
@@ -72,7 +75,8 @@ type run struct {
 	benchmarks []*benchmark
 	skipped    []Skipped
 	warnings   []string
-	units      map[string]int // better direction of units, as benchmarks declare it
+	units      map[string]int  // better direction of units, as benchmarks declare it
+	reported   map[string]bool // units that benchmarks report
 	layouts    bool
 	noLayouts  string // why the layouts are not random
 	generation int
@@ -99,7 +103,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(temp)
-	r := &run{Options: o, temp: temp, random: rand.New(rand.NewPCG(o.Seed, 0)), units: map[string]int{}}
+	r := &run{Options: o, temp: temp, random: rand.New(rand.NewPCG(o.Seed, 0)), units: map[string]int{}, reported: map[string]bool{CPU: true}}
 	r.runJob, r.link = r.execute, r.pair
 	if err := os.MkdirAll(r.scratch(), 0o755); err != nil {
 		return nil, err
@@ -117,7 +121,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err == nil {
 		err = r.measure(ctx)
 	}
-	if err != nil && len(r.benchmarks) == 0 {
+	if err != nil && (len(r.benchmarks) == 0 || r.generation == 0) {
 		return nil, err
 	}
 	return r.result(), err

@@ -5,10 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"os"
 	"slices"
 	"time"
 
 	"dyno/lab/compare"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // round is what one generation measured of a benchmark: blocks in which each side had a slice.
@@ -96,7 +100,7 @@ func (r *run) suspect() {
 	for _, b := range r.benchmarks {
 		s := suspect{b, 1, map[string]bool{}}
 		for _, m := range r.metrics(b) {
-			if p := m.screen.P(); !m.exact && p < suspicion {
+			if p := doubt(m.screen); !m.exact && p < suspicion {
 				s.p, s.units[m.unit] = min(s.p, p), true
 			}
 		}
@@ -113,6 +117,21 @@ func (r *run) suspect() {
 		s.b.suspects = s.units
 		r.suspected += len(s.units)
 	}
+}
+
+// large is a difference, as a logarithm, that is suspicious although there were too few samples for
+// a p-value: of hundreds of benchmarks, each has one or two in the time of a screen.
+var large = math.Log(1.1)
+
+// doubt is how suspicious the samples of a screen are, as a p-value.
+func doubt(s compare.Samples) float64 {
+	p := s.P()
+	if n := len(s.Logs); n > 0 && n < compare.MinSamples {
+		if size := math.Abs(stat.Mean(s.Logs, nil)); size > large {
+			p = min(p, suspicion*large/size)
+		}
+	}
+	return p
 }
 
 // cost is the mean time of a generation.
@@ -155,6 +174,9 @@ func linkTime(list []*benchmark) time.Duration { return list[0].pkg.linking }
 // benchmarks take turns.
 func (r *run) generatePackage(ctx context.Context, list []*benchmark, until time.Time) error {
 	p := list[0].pkg
+	if err := r.clear(); err != nil {
+		return err
+	}
 	r.turn(r.generation, "linking "+p.path)
 	began := time.Now()
 	paths, err := r.link(ctx, p)
@@ -175,7 +197,7 @@ func (r *run) generatePackage(ctx context.Context, list []*benchmark, until time
 				continue
 			}
 			from := time.Now()
-			if number > 0 && from.After(r.deadline) {
+			if from.After(r.deadline) && number > 0 && (len(list[i].rounds) > 0 || number >= r.leastBlocks()) {
 				continue
 			}
 			err := r.block(ctx, list[i], paths, number, &taken[i], &bases[i])
@@ -195,10 +217,28 @@ func (r *run) generatePackage(ctx context.Context, list []*benchmark, until time
 	return nil
 }
 
+// clear removes what benchmarks have left in their folder for temporary files.
+func (r *run) clear() error {
+	return errors.Join(os.RemoveAll(r.scratch()), os.MkdirAll(r.scratch(), 0o755))
+}
+
+// leastBlocks is the number of blocks that a first generation takes, whatever the time: of few
+// benchmarks, those that show exact allocations.
+func (r *run) leastBlocks() int {
+	const few = 10 // benchmarks; their slices take 6 s
+	if len(r.benchmarks) <= few {
+		return exactSlices
+	}
+	return 1
+}
+
 // blocks returns the number of blocks of a generation: slices take at least as long as linking, and
 // two blocks show what layouts move apart from what slices do. With little time, more generations
 // are worth more.
 func (r *run) blocks(list []*benchmark, until time.Time) int {
+	if len(list[0].rounds) == 0 {
+		return r.leastBlocks()
+	}
 	length := time.Duration(1)
 	for _, b := range list {
 		length += 2 * b.length

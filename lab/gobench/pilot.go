@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"runtime"
@@ -76,6 +77,11 @@ func (r *run) pilot(ctx context.Context) error {
 			}
 		}
 	}
+	for _, g := range r.Gates {
+		if !r.reported[g.Metric] && len(r.benchmarks) > 0 {
+			return fmt.Errorf("gate %s: %w %s; there are %s", g, ErrUnit, g.Metric, strings.Join(slices.Sorted(maps.Keys(r.reported)), ", "))
+		}
+	}
 	slices.SortFunc(r.benchmarks, func(a, b *benchmark) int {
 		return cmp.Or(cmp.Compare(a.pkg.path, b.pkg.path), cmp.Compare(a.name, b.name), a.procs-b.procs)
 	})
@@ -104,7 +110,7 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 	for side, b := range p.sides {
 		r.turn(0, "trying "+p.path)
 		seen[side] = map[string]reading{}
-		o, err := r.runJob(ctx, job{b.path, b.dir, pattern, procs, 1, firstLook.String(), time.Minute})
+		o, err := r.runJob(ctx, job{b.path, b.dir, pattern, procs, 1, firstLook.String(), r.Budget / 10})
 		if err != nil {
 			return err
 		}
@@ -114,6 +120,9 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 		}
 		for _, x := range o.readings {
 			seen[side][x.name] = x
+			for unit := range x.values {
+				r.reported[unit] = true
+			}
 		}
 		for _, name := range o.failed {
 			delete(seen[side], name)

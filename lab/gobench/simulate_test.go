@@ -68,8 +68,9 @@ func (m *machine) run(_ context.Context, j job) (outcome, error) {
 // simulate measures benchmarks of one package on a simulated machine.
 func simulate(t *testing.T, m *machine, names []string, o Options) (res *Result) {
 	t.Helper()
+	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		r := &run{Options: o, random: m.random, layouts: true, began: time.Now(), deadline: time.Now().Add(o.Budget), units: map[string]int{}, runJob: m.run, link: m.link}
+		r := &run{Options: o, random: m.random, layouts: true, began: time.Now(), deadline: time.Now().Add(o.Budget), temp: dir, units: map[string]int{}, runJob: m.run, link: m.link}
 		r.Sides = [2]Side{{Title: "A"}, {Title: "B"}}
 		p := &pkg{path: "p", sides: [2]*binary{{}, {}}}
 		for _, name := range names {
@@ -162,6 +163,19 @@ func TestAChangeIsFound(t *testing.T) {
 	}
 	if others > runs/10 {
 		t.Errorf("%d of %d runs call an equal benchmark different", others, runs)
+	}
+}
+
+// Of a hundred benchmarks, for which a minute suffices for one generation or two, the one that takes
+// twice as long is confirmed.
+func TestALargeChangeAmongManyIsFound(t *testing.T) {
+	m := &machine{random: rand.New(rand.NewPCG(1, 10)), layout: 0.02, slice: 0.03, ratio: map[string]float64{"B42": 2}}
+	r := simulate(t, m, names(100), Options{Budget: time.Minute})
+	if b := r.Benchmarks[0]; b.Name != "B42" || b.Verdict != compare.Slower || alarms(r) != 1 {
+		t.Errorf("the first is %s: %s; %d are called different", b.Name, b.Verdict, alarms(r))
+	}
+	if len(r.Warnings) == 0 || r.TimeToDecide < 60 {
+		t.Errorf("it says %v, and %g s more for the others", r.Warnings, r.TimeToDecide)
 	}
 }
 

@@ -180,7 +180,7 @@ func (r *Result) remarks(all bool) (out []string) {
 	case !l.Random:
 		out = append(out, "layouts: not random ("+l.Reason+"), so a change that only moves code about may count as a difference")
 	case l.Median != nil:
-		out = append(out, fmt.Sprintf("layouts: the order of functions alone moves ns/op by %s, %s of a slice's variance (medians of the benchmarks); what moves code within a function remains",
+		out = append(out, fmt.Sprintf("layouts: ns/op differs by %s from one generation to the next beyond what slices differ, %s of a slice's variance (medians): by the order of functions, and by other programs where they change. What moves code within a function remains",
 			percent(l.Median.Layout), format.Percent(format.Value(l.Median.Share))))
 	default:
 		out = append(out, "layouts: random; the time did not suffice to separate what they move from what slices do")
