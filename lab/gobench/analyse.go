@@ -19,7 +19,7 @@ type metric struct {
 	better int
 	was    float64 // median of A
 	is     float64 // median of B
-	exact  bool    // each side repeats its figure
+	exact  bool    // both sides repeat their figure
 	pairs  [][2]float64
 	// The samples of the screen, those of fresh layouts that confirm a suspicion, and all of them.
 	screen, confirm, all compare.Samples
@@ -78,6 +78,11 @@ func (r *run) metric(b *benchmark, unit string) metric {
 	m := metric{unit: unit, better: better}
 	empty := compare.Samples{Metric: unit, Better: better, A: r.Sides[0].Title, B: r.Sides[1].Title, Each: b.cost()}
 	m.screen, m.confirm, m.all = empty, empty, empty
+	counts := unit == Allocs || unit == Bytes
+	shift := 0.0
+	if counts && b.isZero(unit) {
+		shift = 1 // 0 has no ratio
+	}
 	var figures [2][]float64
 	for _, x := range b.rounds {
 		var logs []float64
@@ -89,8 +94,8 @@ func (r *run) metric(b *benchmark, unit string) metric {
 				continue
 			}
 			own[0], own[1] = append(own[0], was), append(own[1], is)
-			if was > 0 && is > 0 {
-				logs = append(logs, math.Log(is/was))
+			if was+shift > 0 && is+shift > 0 {
+				logs = append(logs, math.Log((is+shift)/(was+shift)))
 			}
 		}
 		if len(own[0]) > 0 {
@@ -111,13 +116,37 @@ func (r *run) metric(b *benchmark, unit string) metric {
 		}
 	}
 	m.was, m.is = median(figures[0]), median(figures[1])
-	m.exact = (unit == Allocs || unit == Bytes) && repeats(figures[0]) && repeats(figures[1])
+	m.exact = counts && (repeats(figures[0], 1) && repeats(figures[1], 1) || m.was == m.is && repeats(figures[0], usual) && repeats(figures[1], usual))
 	return m
 }
 
-// repeats reports whether all figures are the same.
-func repeats(figures []float64) bool {
-	return len(figures) >= exactSlices && slices.Min(figures) == slices.Max(figures)
+// usual is the share of slices that must have one figure if it is that of the other side, too. The
+// runtime allocates now and then for itself; a difference must show in all slices.
+const usual = 0.8
+
+// repeats reports whether at least a share of the figures is that of the middle.
+func repeats(figures []float64, share float64) bool {
+	middle, same := median(figures), 0
+	for _, x := range figures {
+		if x == middle {
+			same++
+		}
+	}
+	return len(figures) >= exactSlices && float64(same) >= share*float64(len(figures))
+}
+
+// isZero reports whether a slice of the benchmark has the figure 0.
+func (b *benchmark) isZero(unit string) bool {
+	for _, x := range b.rounds {
+		for _, block := range x.blocks {
+			for _, side := range block {
+				if v, ok := side[unit]; ok && v == 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // settled reports whether a benchmark needs no further turns: everything is decided, also for the

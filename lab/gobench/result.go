@@ -82,7 +82,8 @@ type Metric struct {
 	Unit string  `json:"unit"`
 	A    float64 `json:"a"` // medians
 	B    float64 `json:"b"`
-	// Exact means that every slice of a side had the same figure.
+	// Exact means that every slice of a side had the same figure or, where both sides have one figure,
+	// four of five slices of each.
 	Exact bool `json:"exact"`
 	// Suspected means that the screen suspected a change, and fresh samples decided.
 	Suspected  bool               `json:"suspected"`
