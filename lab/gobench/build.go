@@ -68,7 +68,7 @@ func (r *run) build(ctx context.Context) error {
 // buildPackage builds the two test binaries of a package. An error is one that ends the run: a
 // package that does not build is skipped.
 func (r *run) buildPackage(ctx context.Context, number int, path string, found [2]map[string]*listed) error {
-	p := &pkg{path: path, switched: map[string]bool{}}
+	p := &pkg{path: path, switched: map[string]bool{}, changed: map[string]bool{}}
 	a, b := found[0][path], found[1][path]
 	if a == nil || b == nil {
 		has := 0
@@ -99,9 +99,9 @@ func (r *run) buildPackage(ctx context.Context, number int, path string, found [
 		}
 	}
 	if a != nil && b != nil && r.TestsFrom == nil {
-		for name, loops := range a.benchmarks {
-			if other, ok := b.benchmarks[name]; ok && other != loops {
-				p.switched[name] = true
+		for name, f := range a.benchmarks {
+			if other, ok := b.benchmarks[name]; ok {
+				p.switched[name], p.changed[name] = f.loops != other.loops, f.source != other.source
 			}
 		}
 	}

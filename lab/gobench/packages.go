@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/parser"
+	"go/printer"
 	"go/token"
 	"io"
 	"path/filepath"
@@ -24,8 +25,10 @@ type pkg struct {
 	equal bool // both sides build the same binary
 	// switched has the benchmark functions that loop by b.N on one side and by b.Loop on the other.
 	switched map[string]bool
-	linking  time.Duration // how long both sides took last
-	broken   string        // why its benchmarks can no longer be measured
+	// changed has the benchmark functions whose own code differs between the sides.
+	changed map[string]bool
+	linking time.Duration // how long both sides took last
+	broken  string        // why its benchmarks can no longer be measured
 }
 
 // listed is a package as go list prints it.
@@ -33,7 +36,13 @@ type listed struct {
 	ImportPath, Dir           string
 	TestGoFiles, XTestGoFiles []string
 	Error                     *struct{ Err string }
-	benchmarks                map[string]bool // name of the function -> whether it loops by b.Loop
+	benchmarks                map[string]function
+}
+
+// function is the function of a benchmark, with the functions of the tests that it mentions.
+type function struct {
+	loops  bool   // by b.Loop
+	source string // without comments
 }
 
 // testFiles are the paths of the package's test files.
@@ -72,7 +81,7 @@ func (r *run) list(ctx context.Context, side int) (map[string]*listed, error) {
 
 // asked leaves the functions that the pattern can match. A pattern for parts of names matches level
 // by level, which is left to the test binary.
-func (r *run) asked(functions map[string]bool) map[string]bool {
+func (r *run) asked(functions map[string]function) map[string]function {
 	if r.Bench == nil || strings.Contains(r.Bench.String(), "/") {
 		return functions
 	}
@@ -84,10 +93,9 @@ func (r *run) asked(functions map[string]bool) map[string]bool {
 	return functions
 }
 
-// benchmarksIn returns the benchmark functions in test files, and whether each loops by b.Loop, in
-// its own body or in a function of the tests that it mentions. A file that cannot be parsed is left
-// to the compiler.
-func benchmarksIn(files []string) map[string]bool {
+// benchmarksIn returns the benchmark functions in test files. A file that cannot be parsed is left to
+// the compiler.
+func benchmarksIn(files []string) map[string]function {
 	functions := map[string]*ast.FuncDecl{}
 	for _, file := range files {
 		parsed, _ := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
@@ -100,10 +108,12 @@ func benchmarksIn(files []string) map[string]bool {
 			}
 		}
 	}
-	found := map[string]bool{}
+	found := map[string]function{}
 	for name, f := range functions {
 		if benchmarkName.MatchString(name) && f.Type.Params.NumFields() == 1 {
-			found[name] = loops(functions, name, map[string]bool{})
+			x := function{}
+			x.add(functions, name, map[string]bool{})
+			found[name] = x
 		}
 	}
 	return found
@@ -112,25 +122,27 @@ func benchmarksIn(files []string) map[string]bool {
 // benchmarkName matches the names of benchmark functions, as the go command does.
 var benchmarkName = regexp.MustCompile(`^Benchmark($|[^\p{Ll}])`)
 
-// loops reports whether a function, or one that it mentions, calls a method Loop without arguments.
-func loops(functions map[string]*ast.FuncDecl, name string, seen map[string]bool) bool {
+// add adds a function of the tests and those that it mentions.
+func (x *function) add(functions map[string]*ast.FuncDecl, name string, seen map[string]bool) {
 	f := functions[name]
 	if f == nil || seen[name] || f.Body == nil {
-		return false
+		return
 	}
 	seen[name] = true
-	found := false
+	var source strings.Builder
+	if printer.Fprint(&source, token.NewFileSet(), f.Body) == nil {
+		x.source += source.String()
+	}
 	ast.Inspect(f.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
 			s, ok := n.Fun.(*ast.SelectorExpr)
-			found = found || ok && s.Sel.Name == "Loop" && len(n.Args) == 0
+			x.loops = x.loops || ok && s.Sel.Name == "Loop" && len(n.Args) == 0
 		case *ast.Ident:
-			found = found || loops(functions, n.Name, seen)
+			x.add(functions, n.Name, seen)
 		}
-		return !found
+		return true
 	})
-	return found
 }
 
 // firstLine returns the first line of a text that says anything, shortened.

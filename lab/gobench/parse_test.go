@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -88,8 +89,23 @@ func BenchmarkTwo(b, c *testing.B) {}
 		t.Fatal(err)
 	}
 	want := map[string]bool{"BenchmarkN": false, "BenchmarkLoop": true, "BenchmarkInner": true, "BenchmarkByOther": true, "BenchmarkByN": false}
-	if got := benchmarksIn([]string{file, file + ".missing"}); !reflect.DeepEqual(got, want) {
-		t.Errorf("%v, want %v", got, want)
+	got := benchmarksIn([]string{file, file + ".missing"})
+	for name, f := range got {
+		if loops, ok := want[name]; !ok || f.loops != loops {
+			t.Errorf("%s: loops by b.Loop %v, want %v (known: %v)", name, f.loops, loops, ok)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d functions, want %d", len(got), len(want))
+	}
+	changed := strings.Replace(source, "func n(b *testing.B) {", "func n(b *testing.B) { /* as before */ b.Log();", 1)
+	if err := os.WriteFile(file, []byte(changed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range benchmarksIn([]string{file}) {
+		if differs := f.source != got[name].source; differs != (name == "BenchmarkByN") {
+			t.Errorf("%s: differs %v", name, differs)
+		}
 	}
 }
 

@@ -30,6 +30,12 @@ type benchmark struct {
 
 func (b *benchmark) confirming() bool { return len(b.suspects) > 0 }
 
+// function is the name of the benchmark's function.
+func (b *benchmark) function() string {
+	name, _, _ := strings.Cut(b.name, "/")
+	return "Benchmark" + name
+}
+
 // pattern matches this benchmark alone.
 func (b *benchmark) pattern() string {
 	parts := strings.Split("Benchmark"+b.name, "/")
@@ -141,15 +147,14 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 	}
 	for name, a := range seen[0] {
 		b, ok := seen[1][name]
-		function, _, _ := strings.Cut(name, "/")
+		x := &benchmark{pkg: p, name: name, procs: procs, count: 1}
 		switch {
 		case !ok:
-		case p.switched["Benchmark"+function]:
+		case p.switched[x.function()]:
 			r.skip(p.path, name, "one side loops by b.N and the other by b.Loop, which measure differently: --tests-from b uses the tests of B for both")
 		case !(a.values[Time] > 0) || !(b.values[Time] > 0):
 			r.skip(p.path, name, "it reports no %s", Time)
 		default:
-			x := &benchmark{pkg: p, name: name, procs: procs, count: 1}
 			x.size(math.Sqrt(a.values[Time]*b.values[Time]), 10*time.Millisecond)
 			r.benchmarks = append(r.benchmarks, x)
 		}

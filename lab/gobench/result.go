@@ -122,6 +122,7 @@ func (r *run) result() *Result {
 	var floors []float64
 	var scatters []Scatter
 	missing, short := time.Duration(0), 0
+	var changed []string
 	for _, b := range r.benchmarks {
 		if len(metrics[b]) == 0 {
 			if b.failures < mostFailures {
@@ -130,6 +131,9 @@ func (r *run) result() *Result {
 			continue
 		}
 		x := Benchmark{Package: b.pkg.path, Name: bareSuffix(b.name, b.procs), Iterations: b.n, Generations: len(b.rounds), Scatter: scatter(b)}
+		if b.pkg.changed[b.function()] {
+			changed = append(changed, x.Title())
+		}
 		longest := time.Duration(0)
 		for i, m := range metrics[b] {
 			c := comparisons[b][i]
@@ -161,6 +165,10 @@ func (r *run) result() *Result {
 	})
 	for _, p := range r.equalPackages() {
 		res.Equal = append(res.Equal, p.path)
+	}
+	if len(changed) > 0 {
+		const most = 5
+		r.warn("the code of %d benchmarks itself differs between the sides (%s): --tests-from a or b uses that of one side for both", len(changed), strings.Join(changed[:min(len(changed), most)], ", "))
 	}
 	if short > 0 {
 		r.warn("the time sufficed for fewer than %d generations of %d benchmarks, which gives no interval: name fewer with --bench, or give more with --budget", compare.MinSamples, short)
@@ -262,14 +270,15 @@ func (r *Result) Passes() bool {
 // answer says in a sentence what was found.
 func (r *Result) answer() string {
 	count := map[string]int{}
-	for _, b := range r.Benchmarks {
-		count[b.Verdict]++
-	}
-	var parts []string
-	for _, v := range severity {
-		if count[v] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", count[v], v))
+	var words, parts []string
+	for i := range r.Benchmarks { // the worst first
+		w := r.Benchmarks[i].word()
+		if count[w]++; count[w] == 1 {
+			words = append(words, w)
 		}
+	}
+	for _, w := range words {
+		parts = append(parts, fmt.Sprintf("%d %s", count[w], w))
 	}
 	text := fmt.Sprintf("%s against %s: ", r.B, r.A)
 	switch {

@@ -91,7 +91,7 @@ func (r *Result) table(all bool) [][]string {
 // row shows the unit that decides a benchmark's verdict, and what the others say.
 func (b *Benchmark) row() []string {
 	lead := b.lead()
-	row := []string{b.Verdict, format.Visible(b.Title()), lead.Unit, lead.figure(lead.A), lead.figure(lead.B), "", ""}
+	row := []string{b.word(), format.Visible(b.Title()), lead.Unit, lead.figure(lead.A), lead.figure(lead.B), "", ""}
 	if c := lead.Comparison; c.Ratio > 0 {
 		row[5] = fmt.Sprintf("%.3f", c.Ratio)
 		switch {
@@ -146,12 +146,16 @@ func (m *Metric) short() string {
 	return text
 }
 
+// word is the verdict in a word.
+func (b *Benchmark) word() string { return word(b.Verdict, b.lead().Unit) }
+
 // word is a verdict by a unit: fewer allocations are not faster.
 func word(verdict, unit string) string {
-	if unit != Time && verdict == compare.Faster {
+	timed := unit == Time || unit == CPU
+	if !timed && verdict == compare.Faster {
 		return "better"
 	}
-	if unit != Time && verdict == compare.Slower {
+	if !timed && verdict == compare.Slower {
 		return "worse"
 	}
 	return verdict
