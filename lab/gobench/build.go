@@ -39,11 +39,11 @@ func (r *run) build(ctx context.Context) error {
 	var found [2]map[string]*listed
 	var versions [2]string
 	for side := range found {
-		version, err := r.goCommand(ctx, r.Sides[side].Dir, "env", "GOVERSION")
+		err := r.environment(ctx, side)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.Sides[side].Title, err)
 		}
-		versions[side] = strings.TrimSpace(string(version))
+		versions[side] = r.toolchains[side]["GOVERSION"]
 		if found[side], err = r.list(ctx, side); err != nil {
 			return err
 		}
@@ -61,6 +61,22 @@ func (r *run) build(ctx context.Context) error {
 		if err := r.buildPackage(ctx, i, path, found); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// forLinker are the settings of the go command that the linker reads from its environment, whether
+// they come from there or from go env -w. GOVERSION is not one of them.
+var forLinker = []string{"GOOS", "GOARCH", "GOEXPERIMENT", "GO386", "GOAMD64", "GOARM", "GOARM64", "GOMIPS", "GOMIPS64", "GOPPC64", "GORISCV64", "GOLOONG64"}
+
+// environment reads the settings of the go command of a side.
+func (r *run) environment(ctx context.Context, side int) error {
+	out, err := r.goCommand(ctx, r.Sides[side].Dir, slices.Concat([]string{"env", "-json", "GOVERSION"}, forLinker)...)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(out, &r.toolchains[side]); err != nil {
+		return fmt.Errorf("reading what go env prints: %w", err)
 	}
 	return nil
 }
@@ -159,6 +175,11 @@ func (r *run) buildBinary(ctx context.Context, side int, l *listed, overlay map[
 			return nil, err
 		}
 		args = append(args, "-overlay", filepath.Join(out, "overlay.json"))
+	}
+	for _, name := range forLinker {
+		if value := r.toolchains[side][name]; value != "" {
+			b.env = append(b.env, name+"="+value)
+		}
 	}
 	log := filepath.Join(out, "commands")
 	p, err := r.start(ctx, process.Spec{Name: "go test -c", Dir: r.Sides[side].Dir, Env: []string{"GOTMPDIR=" + work}, Log: log,

@@ -71,6 +71,7 @@ type run struct {
 	temp       string // everything that is built and written is below it
 	began      time.Time
 	deadline   time.Time
+	toolchains [2]map[string]string // settings of the go command
 	packages   []*pkg
 	benchmarks []*benchmark
 	skipped    []Skipped

@@ -191,6 +191,16 @@ func (r *run) generatePackage(ctx context.Context, list []*benchmark, until time
 	blocks := r.blocks(list, until)
 	taken := make([]round, len(list))
 	bases := make([][2]time.Duration, len(list))
+	// What was taken before an interruption counts.
+	defer func() {
+		for i, b := range list {
+			if len(taken[i].blocks) > 0 {
+				taken[i].confirms = b.confirming()
+				taken[i].cost += p.linking / time.Duration(len(list))
+				b.rounds = append(b.rounds, taken[i])
+			}
+		}
+	}()
 	for number := range blocks {
 		for _, i := range r.random.Perm(len(list)) {
 			if list[i].failures >= mostFailures {
@@ -205,13 +215,6 @@ func (r *run) generatePackage(ctx context.Context, list []*benchmark, until time
 				return err
 			}
 			taken[i].cost += time.Since(from)
-		}
-	}
-	for i, b := range list {
-		if len(taken[i].blocks) > 0 {
-			taken[i].confirms = b.confirming()
-			taken[i].cost += p.linking / time.Duration(len(list))
-			b.rounds = append(b.rounds, taken[i])
 		}
 	}
 	return nil
