@@ -148,9 +148,9 @@ func (r *run) generate(ctx context.Context, todo [][]*benchmark, until time.Time
 	r.generation++
 	r.random.Shuffle(len(todo), func(i, j int) { todo[i], todo[j] = todo[j], todo[i] })
 	for _, list := range todo {
-		length := linkTime(list)
+		length := list[0].pkg.linking
 		for _, b := range list {
-			length += 2 * b.length
+			length += max(2*b.length, b.cost())
 		}
 		// The first generation is taken in any case: without it there is nothing to show.
 		if time.Now().Add(length).After(until) && len(list[0].rounds) > 0 {
@@ -166,9 +166,6 @@ func (r *run) generate(ctx context.Context, todo [][]*benchmark, until time.Time
 	}
 	return ran, nil
 }
-
-// linkTime is how long linking took last.
-func linkTime(list []*benchmark) time.Duration { return list[0].pkg.linking }
 
 // generatePackage links both sides of a package with new orders of functions, and lets its
 // benchmarks take turns.

@@ -137,8 +137,10 @@ func (m *Metric) short() string {
 		return text + "same"
 	case m.Exact || c.Ratio <= 0:
 		text += m.figure(m.A) + " to " + m.figure(m.B)
-	default:
+	case c.Interval == nil:
 		text += fmt.Sprintf("%.3f", c.Ratio)
+	default:
+		text += fmt.Sprintf("%.3f [%.3f, %.3f]", c.Ratio, c.Interval[0], c.Interval[1])
 	}
 	if c.Verdict == compare.Faster || c.Verdict == compare.Slower || c.Verdict == compare.Changed {
 		text += " (" + word(c.Verdict, m.Unit) + ")"
