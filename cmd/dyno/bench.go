@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"dyno/cmd/dyno/request"
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/compare"
 	"dyno/lab/gobench"
@@ -132,6 +133,9 @@ func packages(args []string) ([]string, error) {
 	for i, arg := range args {
 		if strings.HasPrefix(arg, "-") {
 			return nil, usage.Errorf("%q is not a package", arg)
+		}
+		if request.IsURL(arg) {
+			return nil, usage.Errorf("bench compares the Go benchmarks of packages; dyno load %s sends load there", arg)
 		}
 		if !filepath.IsAbs(arg) {
 			continue

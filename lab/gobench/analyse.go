@@ -99,7 +99,7 @@ func (r *run) metric(b *benchmark, unit string) metric {
 			}
 		}
 		if len(own[0]) > 0 {
-			m.pairs = append(m.pairs, [2]float64{median(own[0]), median(own[1])})
+			m.pairs = append(m.pairs, [2]float64{compare.Median(own[0]), compare.Median(own[1])})
 		}
 		for side := range figures {
 			figures[side] = append(figures[side], own[side]...)
@@ -107,7 +107,7 @@ func (r *run) metric(b *benchmark, unit string) metric {
 		if len(logs) == 0 {
 			continue
 		}
-		sample := median(logs)
+		sample := compare.Median(logs)
 		m.all.Logs = append(m.all.Logs, sample)
 		if x.confirms {
 			m.confirm.Logs = append(m.confirm.Logs, sample)
@@ -115,7 +115,7 @@ func (r *run) metric(b *benchmark, unit string) metric {
 			m.screen.Logs = append(m.screen.Logs, sample)
 		}
 	}
-	m.was, m.is = median(figures[0]), median(figures[1])
+	m.was, m.is = compare.Median(figures[0]), compare.Median(figures[1])
 	m.exact = counts && (repeats(figures[0], 1) && repeats(figures[1], 1) || m.was == m.is && repeats(figures[0], usual) && repeats(figures[1], usual))
 	return m
 }
@@ -126,7 +126,7 @@ const usual = 0.8
 
 // repeats reports whether at least a share of the figures is that of the middle.
 func repeats(figures []float64, share float64) bool {
-	middle, same := median(figures), 0
+	middle, same := compare.Median(figures), 0
 	for _, x := range figures {
 		if x == middle {
 			same++
@@ -282,13 +282,4 @@ func scatter(b *benchmark) *Scatter {
 		s.Share = layout / (layout + inside)
 	}
 	return s
-}
-
-// median returns the median of values; 0 without values.
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	s := slices.Sorted(slices.Values(values))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }

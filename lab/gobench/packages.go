@@ -69,7 +69,7 @@ func (r *run) list(ctx context.Context, side int) (map[string]*listed, error) {
 			return nil, fmt.Errorf("reading what go list prints: %w", err)
 		}
 		if l.Error != nil {
-			r.skip(l.ImportPath, "", "%s: %s", r.Sides[side].Title, firstLine(l.Error.Err))
+			r.skip(l.ImportPath, "", "%s: %s", r.Sides[side].Title, firstLine(strings.ReplaceAll(l.Error.Err, r.Sides[side].Dir+string(filepath.Separator), "")))
 			continue
 		}
 		if l.benchmarks = r.asked(benchmarksIn(l.testFiles())); len(l.benchmarks) > 0 {

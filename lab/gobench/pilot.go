@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"dyno/lab/compare"
 )
 
 // benchmark is a benchmark of both sides with one value of GOMAXPROCS.
@@ -199,7 +201,7 @@ func (r *run) warmUp(ctx context.Context, b *benchmark) error {
 		if times[0] > warmth*slices.Max(times[1:]) {
 			cold++
 		}
-		level += math.Log(median(times[1:])) / 2
+		level += math.Log(compare.Median(times[1:])) / 2
 		worked := 0.0
 		for _, t := range times {
 			worked += t * float64(n)

@@ -174,7 +174,7 @@ func (r *run) result() *Result {
 		r.warn("the time sufficed for fewer than %d generations of %d benchmarks, which gives no interval: name fewer with --bench, or give more with --budget", compare.MinSamples, short)
 	}
 	res.TimeToDecide = math.Ceil(missing.Seconds())
-	res.Layouts.Floor = median(floors)
+	res.Layouts.Floor = compare.Median(floors)
 	if len(scatters) > 0 {
 		res.Layouts.Median = middle(scatters)
 	}
@@ -218,7 +218,7 @@ func middle(all []Scatter) *Scatter {
 		for _, s := range all {
 			values = append(values, figure(s))
 		}
-		return median(values)
+		return compare.Median(values)
 	}
 	return &Scatter{Layout: of(func(s Scatter) float64 { return s.Layout }), Slice: of(func(s Scatter) float64 { return s.Slice }), Share: of(func(s Scatter) float64 { return s.Share })}
 }
