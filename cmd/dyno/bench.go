@@ -250,8 +250,15 @@ func (c *bench) show(r *gobench.Result) error {
 	if c.files.history == "" || !r.Valid || c.aa {
 		return err
 	}
+	var earlier []history.Entry
+	if _, missing := os.Stat(filepath.Join(c.files.history, history.File)); missing == nil {
+		var readErr error
+		if earlier, readErr = history.Read(c.files.history); readErr != nil {
+			return errors.Join(err, readErr)
+		}
+	}
 	before, after := commit(c.revisions[0]), commit(c.revisions[1])
-	for _, e := range gobench.Entries(r, after, before) {
+	for _, e := range gobench.Entries(r, after, before, earlier) {
 		if appendErr := history.Append(c.files.history, e); appendErr != nil {
 			return errors.Join(err, fmt.Errorf("appending to the history: %w", appendErr))
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -76,17 +77,28 @@ func Cases(r *Result) (out []ci.Case) {
 	return out
 }
 
-// Entries are the result for a history: one for each benchmark.
-func Entries(r *Result, revision, against history.Commit) (out []history.Entry) {
-	for _, b := range r.byName() {
-		e := history.Entry{Schema: history.Schema, Name: b.Package + "." + b.Name, Measured: r.Started, Revision: revision, Against: against, Machine: r.Machine,
+// Entries are the result for a history: one for each benchmark, also for those that earlier entries
+// have of packages of which both sides build the same test binary.
+func Entries(r *Result, revision, against history.Commit, earlier []history.Entry) (out []history.Entry) {
+	entry := func(name string) history.Entry {
+		return history.Entry{Schema: history.Schema, Name: name, Measured: r.Started, Revision: revision, Against: against, Machine: r.Machine,
 			Figures: map[string]history.Figure{}, Before: map[string]history.Figure{}, Ratios: map[string]history.Ratio{}}
+	}
+	for _, b := range r.byName() {
+		e := entry(b.Package + "." + b.Name)
 		for _, m := range b.Metrics {
 			c := m.Comparison
 			e.Before[m.Unit], e.Figures[m.Unit] = history.Figure{Value: m.A}, history.Figure{Value: m.B}
 			e.Ratios[m.Unit] = history.Ratio{Ratio: c.Ratio, Interval: c.Interval, Samples: c.Samples, Verdict: c.Verdict}
 		}
 		out = append(out, e)
+	}
+	for _, name := range history.Names(earlier) {
+		if slices.ContainsFunc(r.Equal, func(pkg string) bool { return strings.HasPrefix(name, pkg+".") }) {
+			e := entry(name)
+			e.Same = true
+			out = append(out, e)
+		}
 	}
 	return out
 }

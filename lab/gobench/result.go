@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dyno/lab/compare"
+	"dyno/lab/report/format"
 )
 
 // Schema names the JSON form of a Result. Keys may be added, never changed.
@@ -290,7 +291,7 @@ func (r *Result) answer() string {
 		return text + r.Reason
 	}
 	if len(r.Equal) > 0 {
-		text += fmt.Sprintf("; %d packages build the same test binary", len(r.Equal))
+		text += fmt.Sprintf("; the test binaries of %s are the same", format.Plural(len(r.Equal), "package"))
 	}
 	if r.TimeToDecide > 0 {
 		text += fmt.Sprintf("; about %v more would decide the rest", rounded(r.TimeToDecide))

@@ -110,7 +110,7 @@ func alarms(r *Result) (n int) {
 func TestRunsOfTheSame(t *testing.T) {
 	for _, tt := range []struct{ benchmarks, seconds int }{{3, 60}, {12, 120}} {
 		const most = 0.05
-		runs := quicktest.Of(20, 400)
+		runs := quicktest.Of(10, 400)
 		wrong, covered, intervals := 0, 0, 0
 		for seed := range runs {
 			m := &machine{random: rand.New(rand.NewPCG(uint64(seed), 7)), layout: 0.02, slice: 0.03}
