@@ -179,6 +179,28 @@ func TestALargeChangeAmongManyIsFound(t *testing.T) {
 	}
 }
 
+// Two minutes give the intervals that docs/how-to/compare-benchmarks.md promises of a quiet machine.
+func TestPrecision(t *testing.T) {
+	for benchmarks, most := range map[int]float64{5: 0.02, 30: 0.05} {
+		for _, layout := range []float64{0.01, 0.02} {
+			var widths []float64
+			for seed := range quicktest.Of(3, 20) {
+				m := &machine{random: rand.New(rand.NewPCG(uint64(seed), 18)), layout: layout, slice: 0.03}
+				for _, b := range simulate(t, m, names(benchmarks), Options{Budget: DefaultBudget}).Benchmarks {
+					if in := b.Metric(Time).Comparison.Interval; in != nil {
+						widths = append(widths, math.Sqrt(in[1]/in[0])-1)
+					}
+				}
+			}
+			half := compare.Median(widths)
+			t.Logf("%d benchmarks that layouts move by %g%% and slices by 3%%: known within %.1f%%", benchmarks, layout*100, half*100)
+			if half > most {
+				t.Errorf("%d benchmarks are known within %.3f, want %.3f", benchmarks, half, most)
+			}
+		}
+	}
+}
+
 // Exact allocations are decided in seconds, and from 0 as well.
 func TestAllocationsAreExact(t *testing.T) {
 	m := &machine{random: rand.New(rand.NewPCG(1, 9)), layout: 0.02, slice: 0.1, allocs: map[string][2]float64{"B0": {12, 13}, "B1": {0, 1}, "B2": {5, 4}}}
