@@ -19,6 +19,7 @@ import (
 type round struct {
 	confirms bool // it is of fresh samples, after the screen
 	blocks   []block
+	own      time.Duration // its slices
 	cost     time.Duration // its slices, and its share of the linking
 }
 
@@ -28,6 +29,9 @@ type block [2]map[string]float64
 const (
 	// screenShare is the part of the budget after which the screen ends, the pilot included.
 	screenShare = 0.5
+	// fewToScreen is the number of benchmarks up to which there is no screen: its time is worth more than
+	// the correction for all that could differ.
+	fewToScreen = 2
 	// suspicion is the p-value below which the screen suspects a change. It is no verdict, so that it
 	// may be high: what is not suspected cannot be found.
 	suspicion = 0.2
@@ -45,6 +49,10 @@ const (
 // time that is left of what is not decided.
 func (r *run) measure(ctx context.Context) error {
 	screen := r.began.Add(time.Duration(screenShare * float64(r.Budget)))
+	if len(r.benchmarks) <= fewToScreen {
+		r.suspectAll()
+		screen = r.began // there is none
+	}
 	for _, phase := range []struct {
 		until  time.Time
 		choose func(*benchmark) bool
@@ -66,11 +74,19 @@ func (r *run) measure(ctx context.Context) error {
 				break
 			}
 		}
-		if phase.until == screen {
+		if phase.until == screen && r.suspected == 0 {
 			r.suspect()
 		}
 	}
 	return nil
+}
+
+// suspectAll has all units confirmed from the first generation on.
+func (r *run) suspectAll() {
+	for _, b := range r.benchmarks {
+		b.suspects = r.reported
+	}
+	r.suspected = len(r.benchmarks) * len(r.reported)
 }
 
 // choose lists the benchmarks that fulfil a condition, by package.
@@ -142,6 +158,14 @@ func (b *benchmark) cost() (mean time.Duration) {
 	return mean
 }
 
+// blockTime is how long a block of the benchmark took last or, before the first, should take.
+func (b *benchmark) blockTime() time.Duration {
+	if n := len(b.rounds); n > 0 {
+		return b.rounds[n-1].own / time.Duration(len(b.rounds[n-1].blocks))
+	}
+	return 2 * b.length
+}
+
 // generate takes one generation of each package, in random order, as far as the time suffices. It
 // reports whether it took one.
 func (r *run) generate(ctx context.Context, todo [][]*benchmark, until time.Time) (ran bool, err error) {
@@ -150,7 +174,7 @@ func (r *run) generate(ctx context.Context, todo [][]*benchmark, until time.Time
 	for _, list := range todo {
 		length := list[0].pkg.linking
 		for _, b := range list {
-			length += max(2*b.length, b.cost())
+			length += max(2*b.length, b.blockTime())
 		}
 		// The first generation is taken in any case: without it there is nothing to show.
 		if time.Now().Add(length).After(until) && len(list[0].rounds) > 0 {
@@ -193,7 +217,7 @@ func (r *run) generatePackage(ctx context.Context, list []*benchmark, until time
 		for i, b := range list {
 			if len(taken[i].blocks) > 0 {
 				taken[i].confirms = b.confirming()
-				taken[i].cost += p.linking / time.Duration(len(list))
+				taken[i].cost = taken[i].own + p.linking/time.Duration(len(list))
 				b.rounds = append(b.rounds, taken[i])
 			}
 		}
@@ -211,7 +235,7 @@ func (r *run) generatePackage(ctx context.Context, list []*benchmark, until time
 			if err != nil {
 				return err
 			}
-			taken[i].cost += time.Since(from)
+			taken[i].own += time.Since(from)
 		}
 	}
 	return nil
@@ -241,11 +265,11 @@ func (r *run) blocks(list []*benchmark, until time.Time) int {
 	}
 	length := time.Duration(1)
 	for _, b := range list {
-		length += 2 * b.length
+		length += b.blockTime()
 	}
-	all := time.Duration(1)
+	all := list[0].pkg.linking
 	for _, b := range r.benchmarks {
-		all += 2 * b.length
+		all += b.blockTime()
 	}
 	if time.Until(until) < compare.MinSamples*2*all {
 		return 1
