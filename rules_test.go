@@ -32,6 +32,7 @@ var house = []room{
 	{"lab/live", []string{"lab/*", "agent"}, "floor 5: serves report's page while an experiment runs"},
 	{"lab/experiment", []string{"lab/record", "lab/load", "lab/probe", "lab/scenario", "lab/workload", "lab/capacity", "lab/diagnose", "lab/compare", "lab/tune", "lab/escape", "parts/process", "agent"},
 		"floor 4: the only executor; it shows nothing, so that what it ran can be shown in any form"},
+	{"lab/gobench", []string{"lab/compare", "lab/revision", "lab/report", "parts/process"}, "floor 4: the executor of Go benchmarks; it knows no load, and shows a result in the forms that reports have"},
 	{"lab/report", []string{"lab/record", "lab/capacity", "lab/diagnose", "lab/compare", "lab/tune"},
 		"floor 3: says again what records and analyses say; it must work on a folder from another machine"},
 	{"lab/capacity", []string{"lab/record"}, "floor 2: an analysis is pure, so that it can be tested on made-up records"},

@@ -95,7 +95,7 @@ func TestActionRuns(t *testing.T) {
 for a in "$@"; do case "$a" in --markdown=*) echo "**Gate** fail" > "${a#--markdown=}";; esac; done
 exit 3`)
 	program("gh", `printf '%s\n' "$*" >> "$RUNNER_TEMP/gh-called"; case "$*" in *--paginate*) echo 77;; esac`)
-	given := map[string]string{"target": "./cmd/my server", "a": "main", "b": "HEAD", "gate": "work>=0.9", "args": "-addr 127.0.0.1:0 $(touch hacked)",
+	given := map[string]string{"command": "compare", "target": "./cmd/my server", "a": "main", "b": "HEAD", "gate": "work>=0.9", "args": "-addr 127.0.0.1:0 $(touch hacked)",
 		"env": "A=1\nB=two words", "flags": "--quick --connections 16", "name": "dyno"}
 	folder := func() string {
 		b, _ := os.ReadFile(filepath.Join(dir, "output"))
@@ -163,6 +163,21 @@ exit 3`)
 	}
 	if got := read(filepath.Base(folder()) + "/comment.md"); got != "<!-- dyno compare: dyno -->\n**Gate** fail\n" {
 		t.Errorf("the comment is %q", got)
+	}
+	given = map[string]string{"command": "bench", "target": "./codec ./pkg/...", "a": "main", "b": "HEAD", "gate": "ns/op<=1.05,allocs/op<=1", "flags": "--budget 90s", "name": "dyno"}
+	if out, err := run("Compare"); err != nil {
+		t.Fatalf("bench: %v\n%s", err, out)
+	}
+	called = strings.Split(strings.TrimSpace(read("called")), "\n")
+	for _, want := range []string{"bench", "./codec", "./pkg/...", "--a=main", "--b=HEAD", "--gate=ns/op<=1.05,allocs/op<=1", "--budget", "90s"} {
+		if !slices.Contains(called, want) {
+			t.Errorf("dyno was called without %q: %q", want, called)
+		}
+	}
+	for _, a := range called {
+		if name, _, ok := strings.Cut(strings.TrimPrefix(a, "--"), "="); ok && strings.HasPrefix(a, "--") && newBench().Flags().Lookup(name) == nil {
+			t.Errorf("dyno bench has no flag %s", a)
+		}
 	}
 	if _, err := run("Verdict"); err == nil || err.(*exec.ExitError).ExitCode() != 3 {
 		t.Errorf("the job ends with %v, want the exit code 3", err)

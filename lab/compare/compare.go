@@ -25,6 +25,7 @@ const (
 const (
 	Faster     = "faster"
 	Slower     = "slower"
+	Changed    = "changed" // different, by a metric of which it is not known which direction is better
 	Equal      = "equal within 2%"
 	NotDecided = "not decided"
 	Invalid    = "invalid" // there is nothing to compare
@@ -50,14 +51,16 @@ type Comparison struct {
 	Warnings []string `json:"warnings"`
 
 	// Confidence of Interval, 0.95 to 0.985. It rises with the number of interim analyses of a
-	// comparison by turns; 0: 0.95.
+	// comparison by turns, and is higher if several comparisons share the probability of a false alarm;
+	// 0: 0.95.
 	Confidence float64 `json:"confidence,omitempty"`
 	Blocks     int     `json:"blocks,omitempty"` // by turns: the blocks whose medians are Pairs
 	// TimeToDecide describes how much longer the experiment must run to decide a NotDecided
 	// comparison: "about 3 minutes more would decide 5%".
 	TimeToDecide string `json:"would_decide,omitempty"`
 
-	each time.Duration // duration of a sample; 0: unknown
+	each     time.Duration // duration of a sample; 0: unknown
+	fromZero bool          // a is exactly 0, and b is more: there is no ratio
 }
 
 // Sample returns the value measured for a variant in a round under a role (record.RoleMeasure,

@@ -34,16 +34,45 @@ type Outcome struct {
 // ParseGate reads metric>=bound or metric<=bound; the bound is a ratio (0.97) or a percentage
 // (97%).
 func ParseGate(s string) (Gate, error) {
-	const form = "write for example capacity>=0.97 or p99<=1.1"
+	return parseGate(s, "capacity>=0.97 or p99<=1.1", func(metric string) (string, error) {
+		metric = strings.ToLower(metric)
+		if better(metric) == 0 {
+			return "", fmt.Errorf("no metric is called %q; %s", metric, Suggest(metric))
+		}
+		return metric, nil
+	})
+}
+
+// ParseUnitGates reads a list of gates, separated by commas, on units of Go benchmarks:
+// ns/op<=1.03,allocs/op<=1.
+func ParseUnitGates(list string) (gates []Gate, err error) {
+	for s := range strings.SplitSeq(list, ",") {
+		g, err := parseGate(strings.TrimSpace(s), "ns/op<=1.03 or allocs/op<=1", func(unit string) (string, error) {
+			if unit == "" || strings.ContainsAny(unit, " \t") {
+				return "", fmt.Errorf("%q is no unit of a benchmark", unit)
+			}
+			return unit, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		gates = append(gates, g)
+	}
+	return gates, nil
+}
+
+// parseGate reads a gate, with the metric that named returns for the one that was given.
+func parseGate(s, example string, named func(given string) (string, error)) (g Gate, err error) {
+	form := "write for example " + example
 	for _, op := range []string{">=", "<=", "≥", "≤", ">", "<"} {
 		metric, value, ok := strings.Cut(s, op)
 		if !ok {
 			continue
 		}
 		// The ratio is a real number: above a bound, and at it or above, are the same.
-		g := Gate{Metric: strings.ToLower(strings.TrimSpace(metric)), Op: map[bool]string{true: ">=", false: "<="}[strings.ContainsAny(op, ">≥")]}
-		if better(g.Metric) == 0 {
-			return Gate{}, fmt.Errorf("gate %q: no metric is called %q; %s", s, g.Metric, Suggest(g.Metric))
+		g := Gate{Op: map[bool]string{true: ">=", false: "<="}[strings.ContainsAny(op, ">≥")]}
+		if g.Metric, err = named(strings.TrimSpace(metric)); err != nil {
+			return Gate{}, fmt.Errorf("gate %q: %w", s, err)
 		}
 		if _, err := quantity.Duration(strings.TrimSpace(value)); err == nil && strings.TrimSpace(value) != "0" {
 			return Gate{}, fmt.Errorf("gate %q bounds the ratio of B to A, not a time: write --slo %s=%s for that, or for example %[2]s<=1.1", s, g.Metric, strings.TrimSpace(value))
@@ -101,6 +130,12 @@ func (g Gate) Check(c Comparison) Outcome {
 		out.Text = "undecided: the comparison is invalid"
 		if len(c.Warnings) > 0 {
 			out.Text += ": " + c.Warnings[0]
+		}
+		return out
+	case c.fromZero:
+		out.Verdict, out.Text = Fail, "fail: it rises from 0, which is more than any ratio"
+		if g.Op == ">=" {
+			out.Verdict, out.Text = Pass, "pass: it rises from 0, which is more than any ratio"
 		}
 		return out
 	case c.Interval == nil:

@@ -83,26 +83,38 @@ func ControlDiffers(c Comparison) bool {
 	return in[0] > 1+same || in[1] < 1-same
 }
 
-// maxBatches is the largest number of batches that timeToDecide considers.
+// maxBatches is the largest number of batches that missing considers.
 const maxBatches = 5000
 
-// timeToDecide describes how much longer the experiment must run to decide a difference of the
-// observed size or, if that is below 2%, of 5%. If the sides are known to be within 5% of each
-// other, it is the time to decide whether they are equal within 2%. now is the interval with the
-// noise floor, which should fall with the number of batches too. Empty: the slices do not show how
-// long a batch takes.
+// timeToDecide describes how much longer the experiment must run to decide a comparison, by missing.
+// now is the interval with the noise floor, which should fall with the number of batches too.
+// Empty: the slices do not show how long a batch takes.
 func (t turns) timeToDecide(logs []float64, now *[2]float64) string {
 	if t.span <= 0 {
 		return ""
 	}
 	n := len(logs)
 	each := t.span / time.Duration(len(t.blocks)) * time.Duration(t.size)
-	if n < MinSamples {
-		return howLong(time.Duration(MinSamples-n)*each, "give an interval")
+	if n >= MinSamples {
+		each = max(each, t.span/time.Duration(n))
 	}
-	each = max(each, t.span/time.Duration(n))
+	more, what := missing(logs, now, 1)
+	return howLong(time.Duration(more)*each, what)
+}
+
+// missing estimates how many more samples decide a difference of the observed size or, if that is
+// below 2%, of 5%. If the sides are known to be within 5% of each other, it is the number that
+// decides whether they are equal within 2%. now is the present interval, and among the number of
+// comparisons that share the probability of a false alarm. what says what they decide.
+func missing(logs []float64, now *[2]float64, among int) (more int, what string) {
+	n := len(logs)
+	if n < MinSamples {
+		return MinSamples - n, "give an interval"
+	}
 	mean, deviation := stat.MeanStdDev(logs, nil)
-	of := func(n int) float64 { return quantileT(alphaAt(n), n) * deviation / math.Sqrt(float64(n)) }
+	of := func(n int) float64 {
+		return quantileT(alphaAt(n)/float64(among), n) * deviation / math.Sqrt(float64(n))
+	}
 	wider := 1.0
 	if own := of(n); own > 0 {
 		wider = half(*now) / own
@@ -120,7 +132,7 @@ func (t turns) timeToDecide(logs []float64, now *[2]float64) string {
 	for step := 1; width(needed) > goal && needed < maxBatches; step = 1 + needed/20 {
 		needed += step
 	}
-	return howLong(time.Duration(needed-n)*each, fmt.Sprintf("decide %.0f%%", size))
+	return needed - n, fmt.Sprintf("decide %.0f%%", size)
 }
 
 // howLong formats an estimate of how much longer it takes to do what, rounded to its precision.

@@ -31,7 +31,7 @@ func Ladder(exp *record.Experiment, metric string, sample Sample) []Row {
 	for i, v := range exp.Variants {
 		row := Row{Name: v.Name, Change: v.Change, Data: []float64{}}
 		row.Data = append(row.Data, data(exp, metric, Arm{measured(exp), v.Name}, sample)...)
-		row.Median = median(row.Data)
+		row.Median = Median(row.Data)
 		if i == 0 {
 			row.ToBaseline = itself(base, metric, v.Name)
 		} else {
@@ -88,8 +88,8 @@ func ablation(exp *record.Experiment, metric, name string, sample Sample) *Compa
 	return &c
 }
 
-// median returns the median of values; 0 without values.
-func median(values []float64) float64 {
+// Median returns the median of values; 0 without values.
+func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}

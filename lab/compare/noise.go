@@ -66,7 +66,7 @@ func (c *Comparison) allow(x *noise) {
 	c.Interval = widen(c.Interval, c.NoiseFloor)
 	c.Noise = fmt.Sprintf("the interval includes a noise floor of %.1f%%: two processes of %s, the same program, may differ by that (%s)",
 		(spread(*c.NoiseFloor)-1)*100, x.of, span(*c.NoiseFloor))
-	c.Verdict = verdict(c.Metric, c.Interval)
+	c.Verdict = verdict(better(c.Metric), c.Interval)
 	c.warnOfNoise()
 }
 

@@ -47,7 +47,7 @@ func Ratio(metric string, a, b []float64) Comparison {
 	}
 	c.Ratio = math.Exp(stat.Mean(ratios, nil))
 	c.Interval = interval(ratios, 1-confidence)
-	c.Verdict = verdict(metric, c.Interval)
+	c.Verdict = verdict(better(metric), c.Interval)
 	if c.Interval == nil {
 		c.warn("only %s; an interval needs %d", pairs(c.Samples, "counts", "count"), MinSamples)
 	}
@@ -100,14 +100,16 @@ func interval(logs []float64, alpha float64) *[2]float64 {
 	return around(mean, quantileT(alpha, n)*deviation/math.Sqrt(float64(n)))
 }
 
-// verdict returns the verdict for an interval of b over a.
-func verdict(metric string, in *[2]float64) string {
+// verdict returns the verdict for an interval of b over a; better is that of the metric.
+func verdict(better int, in *[2]float64) string {
 	switch {
 	case equal(in):
 		return Equal
 	case !different(in):
 		return NotDecided
-	case (in[0] > 1) == (better(metric) > 0):
+	case better == 0:
+		return Changed
+	case (in[0] > 1) == (better > 0):
 		return Faster
 	}
 	return Slower

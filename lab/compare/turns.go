@@ -54,14 +54,14 @@ func Turns(all []record.Slice, metric string, a, b Arm) Comparison {
 	logs := t.batches()
 	c.Samples = len(logs)
 	if c.Samples == 0 {
-		c.Ratio = math.Exp(median(t.logs()))
+		c.Ratio = math.Exp(Median(t.logs()))
 	} else {
 		c.Ratio = math.Exp(stat.Mean(logs, nil))
 		c.each = t.span / time.Duration(c.Samples)
 	}
 	alpha := alphaAt(c.Samples)
 	c.Interval, c.Confidence = interval(logs, alpha), 1-alpha
-	c.Verdict = verdict(metric, c.Interval)
+	c.Verdict = verdict(better(metric), c.Interval)
 	c.allow(noiseOf(all, metric, t, b, turns.batches))
 	if c.Verdict == NotDecided {
 		c.TimeToDecide = t.timeToDecide(logs, c.Interval)
@@ -84,7 +84,7 @@ func OfEstimates(metric, a, b string, logRatio, standardError float64, n int) Co
 	c.Verdict = NotDecided
 	if n >= MinSamples {
 		c.Interval = around(logRatio, quantileT(1-confidence, n)*standardError)
-		c.Verdict = verdict(metric, c.Interval)
+		c.Verdict = verdict(better(metric), c.Interval)
 	}
 	return c
 }
@@ -155,9 +155,9 @@ func turnsOf(all []record.Slice, metric string, a, b Arm) turns {
 		switch {
 		case kind == record.SliceSLO && len(f.rates) > 0 && slices.Min(f.rates) != slices.Max(f.rates): // latency and CPU depend on the rate
 		case len(f.as) > 0 && len(f.bs) > 0:
-			log := math.Log(median(f.bs))
+			log := math.Log(Median(f.bs))
 			if a != b {
-				log -= math.Log(median(f.as))
+				log -= math.Log(Median(f.as))
 			}
 			t.blocks = append(t.blocks, block{k.generation, log})
 			// visits of several slices: each value is a median already
@@ -212,7 +212,7 @@ func (t turns) batches() []float64 {
 			n++
 		}
 		if n >= min(leastBlocks, t.size) {
-			out = append(out, median(logs[from:from+n]))
+			out = append(out, Median(logs[from:from+n]))
 		}
 		from += n
 	}

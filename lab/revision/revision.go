@@ -83,7 +83,7 @@ func Open(ctx context.Context, dir string) (*Repository, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for a git repository around %s: %w", dir, err)
 	}
-	temp, err := os.MkdirTemp("", "dyno-revisions-")
+	temp, err := process.TempDir("dyno-revisions-")
 	if err != nil {
 		return nil, err
 	}
@@ -192,12 +192,13 @@ func (r *Repository) Build(ctx context.Context, rev Revision, pkg Package) (Prog
 	if err != nil {
 		return p, err
 	}
-	tree, out := r.root, filepath.Join(r.temp, "here", "bin")
+	out := filepath.Join(r.temp, "here", "bin")
 	if rev.Hash != "" {
-		tree, out = filepath.Join(r.temp, rev.Hash, "files"), filepath.Join(r.temp, rev.Hash, "bin")
-		if err := r.checkOut(ctx, rev, tree); err != nil {
-			return p, err
-		}
+		out = filepath.Join(r.temp, rev.Hash, "bin")
+	}
+	tree, err := r.files(ctx, rev)
+	if err != nil {
+		return p, err
 	}
 	p.Dir = tree
 	if from, err := r.within(cmp.Or(pkg.Work, ".")); err == nil && isFolder(filepath.Join(tree, from)) {
@@ -212,8 +213,34 @@ func (r *Repository) Build(ctx context.Context, rev Revision, pkg Package) (Prog
 		}
 		return p, &BuildError{rev, refusal(err, pkg.Dir)}
 	}
-	p.Sum, err = sumOf(p.Binary)
+	p.Sum, err = Sum(p.Binary)
 	return p, err
+}
+
+// files returns the folder with all files of a revision: the repository itself for Here.
+func (r *Repository) files(ctx context.Context, rev Revision) (tree string, err error) {
+	if rev.Hash == "" {
+		return r.root, nil
+	}
+	tree = filepath.Join(r.temp, rev.Hash, "files")
+	return tree, r.checkOut(ctx, rev, tree)
+}
+
+// Folder returns the folder of a revision's files that corresponds to a folder of the repository.
+// It remains until Close.
+func (r *Repository) Folder(ctx context.Context, rev Revision, dir string) (string, error) {
+	inside, err := r.within(dir)
+	if err != nil {
+		return "", err
+	}
+	tree, err := r.files(ctx, rev)
+	if err != nil {
+		return "", err
+	}
+	if tree = filepath.Join(tree, inside); !isFolder(tree) {
+		return "", fmt.Errorf("%s has no folder %s", rev.Title(), inside)
+	}
+	return tree, nil
 }
 
 // refusal returns the compiler's error without the path of the temporary folder in which it ran.
@@ -269,7 +296,8 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-func sumOf(file string) (string, error) {
+// Sum returns the SHA-256 of a file in hexadecimal digits.
+func Sum(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return "", err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,18 +31,28 @@ func actAsLab() {
 	if os.Getenv("TARGET_TEST_PANIC") != "" {
 		defer panic("the lab fails")
 	}
+	dir, err := TempDir("outlive two words-")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "file"), nil, 0o644)
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
 	fmt.Println(p.PID(), p.Ready()["child"], theReaper.shell.Process.Pid)
 	if os.Getenv("TARGET_TEST_PANIC") == "" {
 		select {}
 	}
 }
 
-// However the lab ends, everything it started ends too: the process, its child, and the reaper.
+// However the lab ends, everything it started ends too: the process, its child, and the reaper; and
+// its folder for temporary files is gone.
 func TestNothingOutlivesTheLab(t *testing.T) {
 	for _, how := range []string{"kill -9", "panic", "reaper killed first"} {
 		t.Run(how, func(t *testing.T) {
 			lab := exec.Command(os.Args[0])
-			lab.Env = append(os.Environ(), roleVar+"="+roleLab)
+			temp := t.TempDir()
+			lab.Env = append(os.Environ(), roleVar+"="+roleLab, "TMPDIR="+temp)
 			if how == "panic" {
 				lab.Env = append(lab.Env, "TARGET_TEST_PANIC=1")
 			}
@@ -68,6 +79,12 @@ func TestNothingOutlivesTheLab(t *testing.T) {
 			lab.Wait()
 			for _, pid := range gone {
 				awaitGone(t, pid)
+			}
+			if how != "reaper killed first" {
+				poll(t, "the folder should be gone", func() bool {
+					left, err := os.ReadDir(temp)
+					return err == nil && len(left) == 0
+				})
 			}
 		})
 	}

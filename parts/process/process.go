@@ -23,7 +23,8 @@ type Process struct {
 	begun      time.Time
 
 	exited chan struct{}
-	err    error // set before exited is closed
+	err    error         // set before exited is closed, as is cpu
+	cpu    time.Duration // of the process and those of its children that it waited for
 
 	mu        sync.Mutex
 	signalled bool // Stop sent SIGTERM
@@ -58,6 +59,17 @@ func (p *Process) Err() error {
 		return p.err
 	default:
 		return nil
+	}
+}
+
+// CPUTime returns the CPU time in user and system mode that the process has used, and those of its
+// children that it waited for; 0 while it runs.
+func (p *Process) CPUTime() time.Duration {
+	select {
+	case <-p.exited:
+		return p.cpu
+	default:
+		return 0
 	}
 }
 
@@ -161,6 +173,9 @@ func (p *Process) finish(cmd *exec.Cmd, pipes *pipes) {
 	})
 	pipes.finish()
 	closeErr := p.log.close()
+	if state != nil {
+		p.cpu = state.UserTime() + state.SystemTime()
+	}
 	p.err = errors.Join(err, p.verdict(state, signalled), closeErr)
 	close(p.exited)
 }

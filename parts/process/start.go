@@ -7,7 +7,7 @@
 // to do so (a panic, kill -9), the kernel kills the processes that it started (Linux), and the
 // reaper, a shell that notices the parent's end, kills what is left of their groups. A descendant
 // that starts its own session leaves its group and is not covered: daemonising programs escape, so
-// run servers in the foreground.
+// run servers in the foreground. Nor does a folder of TempDir outlive it.
 //
 // The package does not decide what to start, and does not observe what runs. Each Process owns
 // three goroutines, which have ended when Exited is closed.

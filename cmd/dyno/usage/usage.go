@@ -48,8 +48,8 @@ func UnknownCommand(root *cobra.Command, args []string) error {
 
 // commands maps words that users may try to the command that they probably want.
 var commands = map[string]string{
-	"attack": "load", "bench": "load", "benchmark": "load", "hey": "load", "oha": "load", "stress": "load", "test": "load", "wrk": "load", "ab": "load", "k6": "import", "locust": "import",
-	"convert": "import", "diff": "compare", "cmp": "compare", "benchstat": "compare", "profile": "diagnose", "analyze": "diagnose", "analyse": "diagnose", "why": "diagnose",
+	"attack": "load", "benchmark": "bench", "hey": "load", "oha": "load", "stress": "load", "test": "load", "wrk": "load", "ab": "load", "k6": "import", "locust": "import",
+	"convert": "import", "diff": "compare", "cmp": "compare", "benchstat": "bench", "profile": "diagnose", "analyze": "diagnose", "analyse": "diagnose", "why": "diagnose",
 	"max": "capacity", "limit": "capacity", "serve": "live", "web": "live", "ui": "live", "show": "report", "check": "doctor", "new": "init", "create": "init", "optimize": "tune", "optimise": "tune",
 }
 

@@ -87,6 +87,11 @@ func JUnit(w io.Writer, r *report.Report, gate *compare.Outcome) error {
 		}
 		s.Cases = append(s.Cases, c)
 	}
+	return s.write(w)
+}
+
+// write writes a suite as a file.
+func (s suite) write(w io.Writer) error {
 	s.Tests = len(s.Cases)
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
@@ -98,6 +103,34 @@ func JUnit(w io.Writer, r *report.Report, gate *compare.Outcome) error {
 	}
 	_, err := io.WriteString(w, "\n")
 	return err
+}
+
+// Case is a test of a suite that has no Report. At most one of Failure, Error and Skipped is given.
+type Case struct {
+	Class, Name             string
+	Failure, Error, Skipped string // why it did not pass
+	Output                  string
+}
+
+// Suite writes tests as a JUnit file.
+func Suite(w io.Writer, name string, began time.Time, cases []Case) error {
+	s := suite{Name: name, Timestamp: began.UTC().Format(time.RFC3339)}
+	for _, c := range cases {
+		t := testcase{Class: c.Class, Name: c.Name, Output: c.Output}
+		switch {
+		case c.Failure != "":
+			s.Failures++
+			t.Failure = &reason{Message: c.Failure}
+		case c.Error != "":
+			s.Errors++
+			t.Error = &reason{Message: c.Error}
+		case c.Skipped != "":
+			s.Skipped++
+			t.Skipped = &reason{Message: c.Skipped}
+		}
+		s.Cases = append(s.Cases, t)
+	}
+	return s.write(w)
 }
 
 // noise is the noise floor of a comparison in a sentence; empty: there is none.

@@ -39,7 +39,7 @@ const (
 )
 
 // Keys are the figures that are drawn, in order.
-var Keys = []string{Capacity, Work, CPU, Allocs}
+var Keys = append([]string{Capacity, Work, CPU, Allocs}, units...)
 
 // Lines are the figures of a program over its revisions: of several entries of a revision the last
 // counts. Figures that no entry has are left out.

@@ -84,6 +84,9 @@ const (
 	Allocs   = "allocations"          // per request
 )
 
+// units are the keys of the figures of Go benchmarks: those that every benchmark has.
+var units = []string{"ns/op", "cpu-ns/op", "B/op", "allocs/op"}
+
 // countedSlack is the relative half-width of the interval of allocations that an agent counted: it
 // counts all of them, those of the process's own work too.
 const countedSlack = 0.05

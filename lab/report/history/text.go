@@ -10,7 +10,15 @@ import (
 )
 
 // Heads name the figures with their units.
-var Heads = map[string]string{Capacity: "capacity/s", Work: "work/s", CPU: "CPU us", Allocs: "allocations"}
+var Heads = heads()
+
+func heads() map[string]string {
+	all := map[string]string{Capacity: "capacity/s", Work: "work/s", CPU: "CPU us", Allocs: "allocations"}
+	for _, unit := range units {
+		all[unit] = unit
+	}
+	return all
+}
 
 // Text prints the figures of each program over its commits, and the change points.
 func Text(w io.Writer, entries []Entry) error {

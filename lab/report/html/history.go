@@ -2,6 +2,7 @@ package html
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html/template"
 	"io"
@@ -36,6 +37,9 @@ type regression struct{ Plot, Text string }
 var historyTitles = map[string]string{history.Capacity: "Capacity, per second within the SLO", history.Work: "Peak work rate, per second",
 	history.CPU: "CPU per request, us", history.Allocs: "Allocations per request"}
 
+// historyTitle is the title of a figure: units of benchmarks have only their heads.
+func historyTitle(key string) string { return cmp.Or(historyTitles[key], history.Heads[key]) }
+
 // History writes the page of a history: each figure over the commits, with its change points. What
 // is worse comes first, so that it is in view when the page is opened. The page has no script.
 func History(w io.Writer, entries []history.Entry) error {
@@ -46,7 +50,7 @@ func History(w io.Writer, entries []history.Entry) error {
 		of := historyOf{Name: name, Changes: history.Changes(lines)}
 		var rest []historyPlot
 		for _, l := range lines {
-			one := historyPlot{Title: historyTitles[l.Key], SVG: plotHistory(name, l).SVG()}
+			one := historyPlot{Title: historyTitle(l.Key), SVG: plotHistory(name, l).SVG()}
 			at := l.Regression()
 			if at == nil {
 				rest = append(rest, one)
@@ -94,7 +98,7 @@ func nameBelow(c history.Commit) string {
 
 // plotHistory draws a figure over the commits: a dot for each, with its interval.
 func plotHistory(name string, l history.Line) plot {
-	pl := plot{title: fmt.Sprintf("%s: %s over %s", name, historyTitles[l.Key], format.Plural(len(l.Points), "commit")), xLabel: "commit"}
+	pl := plot{title: fmt.Sprintf("%s: %s over %s", name, historyTitle(l.Key), format.Plural(len(l.Points), "commit")), xLabel: "commit"}
 	var ys []float64
 	line := polyline{class: "history"}
 	for i, p := range l.Points {

@@ -112,14 +112,9 @@ func (v *View) Done(r *record.Run) {
 func (v *View) Slice(s record.Slice, left time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if !v.live && s.Block == v.n {
+	if !v.due(s.Block) {
 		return
 	}
-	v.n = s.Block
-	if v.live && time.Since(v.drawn) < redraw {
-		return
-	}
-	v.drawn = time.Now()
 	what := fmt.Sprintf("worked at %.0f/s", s.PerS())
 	switch {
 	case s.Invalid != "":
@@ -131,7 +126,34 @@ func (v *View) Slice(s record.Slice, left time.Duration) {
 	case s.Kind == record.SliceSLO:
 		what = fmt.Sprintf("missed the SLO at %.0f/s, p99 %s", s.Rate, ms(s.Latency.P99))
 	}
-	line := fmt.Sprintf("%s  block %d  %s %s", v.Elapsed(), s.Block, s.Variant, what)
+	v.turn(fmt.Sprintf("block %d  %s %s", s.Block, s.Variant, what), left)
+}
+
+// Turn reports a turn of a benchmark in the given generation of layouts, as Slice does.
+func (v *View) Turn(generation int, text string, left time.Duration) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.due(generation) {
+		v.turn(fmt.Sprintf("generation %d  %s", generation, text), left)
+	}
+}
+
+// due reports whether a turn of a round is shown.
+func (v *View) due(round int) bool {
+	if !v.live && round == v.n {
+		return false
+	}
+	v.n = round
+	if v.live && time.Since(v.drawn) < redraw {
+		return false
+	}
+	v.drawn = time.Now()
+	return true
+}
+
+// turn shows a turn.
+func (v *View) turn(text string, left time.Duration) {
+	line := v.Elapsed() + "  " + text
 	if left > 0 {
 		line += fmt.Sprintf("  at most %s of turns left", left.Round(time.Second))
 	}
@@ -170,7 +192,6 @@ func (v *View) Elapsed() string {
 	return fmt.Sprintf("%d:%02d", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// describe names a step briefly.
 // describe names a step; the noun is for what its load has open.
 func describe(s record.RunSpec, noun string) string {
 	words := []string{s.Variant, s.Role}

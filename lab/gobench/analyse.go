@@ -1,0 +1,285 @@
+package gobench
+
+import (
+	"math"
+	"slices"
+
+	"dyno/lab/compare"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// exactSlices is the number of slices of each side, all with the same figure, after which allocations
+// count as exact.
+const exactSlices = 3
+
+// metric is a unit of a benchmark, and what was measured of it.
+type metric struct {
+	unit   string
+	better int
+	was    float64 // median of A
+	is     float64 // median of B
+	exact  bool    // both sides repeat their figure
+	pairs  [][2]float64
+	// The samples of the screen, those of fresh layouts that confirm a suspicion, and all of them.
+	screen, confirm, all compare.Samples
+}
+
+// order is the order of units in reports; others follow.
+var order = []string{Time, CPU, Bytes, Allocs}
+
+// unitsOf lists the units that every slice of a benchmark reports.
+func (b *benchmark) unitsOf() (units []string) {
+	seen, slicesOf := map[string]int{}, 0
+	for _, x := range b.rounds {
+		for _, block := range x.blocks {
+			for _, side := range block {
+				slicesOf++
+				for unit := range side {
+					seen[unit]++
+				}
+			}
+		}
+	}
+	for unit, n := range seen {
+		// CPU time may be missing from a slice that used less than its start did.
+		if n == slicesOf || unit == CPU && n > slicesOf/2 {
+			units = append(units, unit)
+		}
+	}
+	rank := func(unit string) int {
+		if i := slices.Index(order, unit); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
+	slices.SortFunc(units, func(a, b string) int {
+		if d := rank(a) - rank(b); d != 0 {
+			return d
+		}
+		return map[bool]int{true: -1, false: 1}[a < b]
+	})
+	return units
+}
+
+// metrics reads what was measured of a benchmark.
+func (r *run) metrics(b *benchmark) (out []metric) {
+	for _, unit := range b.unitsOf() {
+		out = append(out, r.metric(b, unit))
+	}
+	return out
+}
+
+func (r *run) metric(b *benchmark, unit string) metric {
+	better, known := standard[unit]
+	if !known {
+		better = r.units[unit]
+	}
+	m := metric{unit: unit, better: better}
+	empty := compare.Samples{Metric: unit, Better: better, A: r.Sides[0].Title, B: r.Sides[1].Title, Each: b.cost()}
+	m.screen, m.confirm, m.all = empty, empty, empty
+	counts := unit == Allocs || unit == Bytes
+	shift := 0.0
+	if counts && b.isZero(unit) {
+		shift = 1 // 0 has no ratio
+	}
+	var figures [2][]float64
+	for _, x := range b.rounds {
+		var logs []float64
+		var own [2][]float64
+		for _, block := range x.blocks {
+			was, okA := block[0][unit]
+			is, okB := block[1][unit]
+			if !okA || !okB {
+				continue
+			}
+			own[0], own[1] = append(own[0], was), append(own[1], is)
+			if was+shift > 0 && is+shift > 0 {
+				logs = append(logs, math.Log((is+shift)/(was+shift)))
+			}
+		}
+		if len(own[0]) > 0 {
+			m.pairs = append(m.pairs, [2]float64{compare.Median(own[0]), compare.Median(own[1])})
+		}
+		for side := range figures {
+			figures[side] = append(figures[side], own[side]...)
+		}
+		if len(logs) == 0 {
+			continue
+		}
+		sample := compare.Median(logs)
+		m.all.Logs = append(m.all.Logs, sample)
+		if x.confirms {
+			m.confirm.Logs = append(m.confirm.Logs, sample)
+		} else {
+			m.screen.Logs = append(m.screen.Logs, sample)
+		}
+	}
+	m.was, m.is = compare.Median(figures[0]), compare.Median(figures[1])
+	m.exact = counts && (repeats(figures[0], 1) && repeats(figures[1], 1) || m.was == m.is && repeats(figures[0], usual) && repeats(figures[1], usual))
+	return m
+}
+
+// usual is the share of slices that must have one figure if it is that of the other side, too. The
+// runtime allocates now and then for itself; a difference must show in all slices.
+const usual = 0.8
+
+// repeats reports whether at least a share of the figures is that of the middle.
+func repeats(figures []float64, share float64) bool {
+	middle, same := compare.Median(figures), 0
+	for _, x := range figures {
+		if x == middle {
+			same++
+		}
+	}
+	return len(figures) >= exactSlices && float64(same) >= share*float64(len(figures))
+}
+
+// isZero reports whether a slice of the benchmark has the figure 0.
+func (b *benchmark) isZero(unit string) bool {
+	for _, x := range b.rounds {
+		for _, block := range x.blocks {
+			for _, side := range block {
+				if v, ok := side[unit]; ok && v == 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// settled reports whether a benchmark needs no further turns: everything is decided, also for the
+// gates.
+func (r *run) settled(b *benchmark) bool {
+	metrics := r.metrics(b)
+	for _, m := range metrics {
+		samples, among := m.all, 1
+		switch {
+		case m.exact:
+			continue
+		case b.suspects[m.unit]:
+			samples, among = m.confirm, r.suspected
+		case b.confirming():
+			continue // its other units are measured along
+		}
+		if !samples.Decided(among) {
+			return false
+		}
+		for _, g := range r.Gates {
+			if g.Metric == m.unit && g.Check(samples.Compare(among)).Verdict == compare.Undecided {
+				return false
+			}
+		}
+	}
+	return len(metrics) > 0
+}
+
+// compareAll compares the units of all benchmarks.
+func (r *run) compareAll(metrics map[*benchmark][]metric) map[*benchmark][]compare.Comparison {
+	out := map[*benchmark][]compare.Comparison{}
+	var suspects []compare.Samples
+	var into []*compare.Comparison
+	for _, b := range r.benchmarks {
+		out[b] = make([]compare.Comparison, len(metrics[b]))
+		for i, m := range metrics[b] {
+			c := &out[b][i]
+			switch {
+			case m.exact:
+				*c = compare.Exact(m.unit, m.better, r.Sides[0].Title, r.Sides[1].Title, m.was, m.is)
+			case b.suspects[m.unit] && len(m.confirm.Logs) >= compare.MinSamples:
+				suspects, into = append(suspects, m.confirm), append(into, c)
+			case b.suspects[m.unit]:
+				suspects, into = append(suspects, m.confirm), append(into, new(compare.Comparison)) // it counts for the others
+				*c = unconfirmed(m.screen.Compare(1))
+			default:
+				*c = unconfirmed(m.all.Compare(1))
+			}
+			if m.unit == Time || m.unit == CPU {
+				c.NoiseFloor = floor(m.pairs)
+			}
+		}
+	}
+	for i, c := range compare.Holm(suspects) {
+		c.NoiseFloor = into[i].NoiseFloor
+		*into[i] = c
+	}
+	return out
+}
+
+// unconfirmed is a comparison that no fresh samples have confirmed: it may show that the sides are
+// equal, but not that they differ.
+func unconfirmed(c compare.Comparison) compare.Comparison {
+	switch c.Verdict {
+	case compare.Faster, compare.Slower, compare.Changed:
+		c.Verdict = compare.NotDecided
+		c.Warnings = append(c.Warnings, "it seems to differ, and the time did not suffice to confirm it with fresh layouts")
+	}
+	return c
+}
+
+// floor compares A with itself: each of its odd layouts with the even one that follows.
+func floor(pairs [][2]float64) *[2]float64 {
+	var logs []float64
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i][0] > 0 && pairs[i+1][0] > 0 {
+			logs = append(logs, math.Log(pairs[i+1][0]/pairs[i][0]))
+		}
+	}
+	return compare.Samples{Logs: logs}.Compare(1).Interval
+}
+
+// Scatter is what moves a benchmark besides its code.
+type Scatter struct {
+	// Layout is by how much the layout alone moves elapsed time, as a standard deviation relative to it.
+	Layout float64 `json:"layout"`
+	Slice  float64 `json:"slice"` // by how much slices of one layout differ
+	Share  float64 `json:"share"` // of the variance of a slice that is the layout's
+}
+
+// scatter separates what differs from generation to generation from what differs within one
+// (analysis of variance of one factor, at random). Nil: too few generations have several blocks.
+// Both sides contribute to a ratio, so that each has half of its variance.
+func scatter(b *benchmark) *Scatter {
+	const least = 3 // generations
+	var means, within, sizes []float64
+	total, freedom := 0.0, 0.0
+	for _, x := range b.rounds {
+		var logs []float64
+		for _, block := range x.blocks {
+			if was, is := block[0][Time], block[1][Time]; was > 0 && is > 0 {
+				logs = append(logs, math.Log(is/was))
+			}
+		}
+		if len(logs) == 0 {
+			continue
+		}
+		n := float64(len(logs))
+		means, sizes = append(means, stat.Mean(logs, nil)), append(sizes, n)
+		total += n
+		if n > 1 {
+			within = append(within, stat.Variance(logs, nil)*(n-1))
+			freedom += n - 1
+		}
+	}
+	if len(within) < least {
+		return nil
+	}
+	inside := 0.0
+	for _, s := range within {
+		inside += s / freedom
+	}
+	groups := float64(len(means))
+	mean, between, squares := stat.Mean(means, sizes), 0.0, 0.0
+	for i, m := range means {
+		between += sizes[i] * (m - mean) * (m - mean) / (groups - 1)
+		squares += sizes[i] * sizes[i]
+	}
+	size := (total - squares/total) / (groups - 1)
+	layout := max(0, (between-inside)/size)
+	s := &Scatter{Layout: math.Sqrt(layout / 2), Slice: math.Sqrt(inside / 2)}
+	if layout+inside > 0 {
+		s.Share = layout / (layout + inside)
+	}
+	return s
+}

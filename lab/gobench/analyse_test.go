@@ -1,0 +1,72 @@
+package gobench
+
+import (
+	"math"
+	"testing"
+
+	"dyno/lab/compare"
+)
+
+// measured makes a benchmark of generations of one block, with a unit's figures of A and of B.
+func measured(unit string, a, b []float64) *benchmark {
+	x := &benchmark{pkg: &pkg{path: "p"}, name: "B"}
+	for i := range a {
+		x.rounds = append(x.rounds, round{blocks: []block{{{unit: a[i]}, {unit: b[i]}}}})
+	}
+	return x
+}
+
+func TestExactFigures(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		unit    string
+		a, b    []float64
+		exact   bool
+		verdict string
+	}{
+		{"the same", Allocs, []float64{3, 3, 3}, []float64{3, 3, 3}, true, compare.Equal},
+		{"one more", Allocs, []float64{3, 3, 3}, []float64{4, 4, 4}, true, compare.Slower},
+		{"too few slices", Allocs, []float64{3, 3}, []float64{4, 4}, false, compare.NotDecided},
+		{"the runtime allocates now and then", Bytes, []float64{0, 0, 0, 0, 0}, []float64{0, 0, 1, 0, 0}, true, compare.Equal},
+		{"a difference that is not in all slices", Allocs, []float64{3, 3, 3, 3, 3}, []float64{4, 4, 4, 4, 3}, false, compare.NotDecided},
+		{"zero now and then", Bytes, []float64{0, 1, 0, 1}, []float64{1, 0, 1, 0}, false, compare.NotDecided},
+		{"times are never exact", Time, []float64{3, 3, 3}, []float64{3, 3, 3}, false, compare.NotDecided},
+	} {
+		r := &run{}
+		b := measured(tt.unit, tt.a, tt.b)
+		r.benchmarks = append(r.benchmarks, b)
+		m := r.metrics(b)
+		if len(m) != 1 || m[0].exact != tt.exact {
+			t.Errorf("%s: %+v", tt.name, m)
+			continue
+		}
+		c := r.compareAll(map[*benchmark][]metric{b: m})[b][0]
+		if c.Verdict != tt.verdict {
+			t.Errorf("%s: %+v", tt.name, c)
+		}
+	}
+}
+
+// A unit that the benchmark declares has a direction, another has none.
+func TestUnits(t *testing.T) {
+	a, b := make([]float64, 20), make([]float64, 20)
+	for i := range a {
+		a[i], b[i] = 100+math.Mod(float64(i), 3), 120+math.Mod(float64(i), 2)
+	}
+	for better, want := range map[int]string{1: compare.Faster, -1: compare.Slower, 0: compare.Changed} {
+		r := &run{units: map[string]int{"rows/op": better}, suspected: 1}
+		x := measured("rows/op", a, b)
+		for i := range x.rounds {
+			x.rounds[i].confirms = i >= 5
+		}
+		r.benchmarks = append(r.benchmarks, x)
+		all := map[*benchmark][]metric{x: r.metrics(x)}
+		if c := r.compareAll(all)[x][0]; c.Verdict != compare.NotDecided || len(c.Warnings) == 0 {
+			t.Errorf("without a suspicion of the screen: %+v", c)
+		}
+		x.suspects = map[string]bool{"rows/op": true}
+		if c := r.compareAll(all)[x][0]; c.Verdict != want {
+			t.Errorf("better %d: %+v", better, c)
+		}
+	}
+}

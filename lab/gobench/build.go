@@ -1,0 +1,317 @@
+package gobench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"dyno/lab/revision"
+	"dyno/parts/process"
+
+	"mvdan.cc/sh/v3/shell"
+)
+
+// binary is the test binary of a package on one side.
+type binary struct {
+	path string // of the binary with the compiler's own order of functions
+	dir  string // in which it runs: the package's folder
+	sum  string
+	// link is the command that made it, with the files that it needs: it makes the same program again
+	// in another order, whatever became of the source files.
+	link []string
+	env  []string
+	out  int // index of the binary's path in link
+}
+
+// build builds the test binaries of all packages on both sides.
+func (r *run) build(ctx context.Context) error {
+	var found [2]map[string]*listed
+	var versions [2]string
+	for side := range found {
+		err := r.environment(ctx, side)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.Sides[side].Title, err)
+		}
+		versions[side] = r.toolchains[side]["GOVERSION"]
+		if found[side], err = r.list(ctx, side); err != nil {
+			return err
+		}
+		if r.AA {
+			found[1], versions[1] = found[0], versions[0]
+			break
+		}
+	}
+	if versions[0] != versions[1] {
+		return fmt.Errorf("%w: %s is built by %s and %s by %s, and compilers differ more than commits do: set GOTOOLCHAIN to one of them", ErrNothing, r.Sides[0].Title, versions[0], r.Sides[1].Title, versions[1])
+	}
+	paths := slices.Concat(slices.Collect(maps.Keys(found[0])), slices.Collect(maps.Keys(found[1])))
+	slices.Sort(paths)
+	for i, path := range slices.Compact(paths) {
+		if err := r.buildPackage(ctx, i, path, found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forLinker are the settings of the go command that the linker reads from its environment, whether
+// they come from there or from go env -w. GOVERSION is not one of them.
+var forLinker = []string{"GOOS", "GOARCH", "GOEXPERIMENT", "GO386", "GOAMD64", "GOARM", "GOARM64", "GOMIPS", "GOMIPS64", "GOPPC64", "GORISCV64", "GOLOONG64"}
+
+// environment reads the settings of the go command of a side.
+func (r *run) environment(ctx context.Context, side int) error {
+	out, err := r.goCommand(ctx, r.Sides[side].Dir, slices.Concat([]string{"env", "-json", "GOVERSION"}, forLinker)...)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(out, &r.toolchains[side]); err != nil {
+		return fmt.Errorf("reading what go env prints: %w", err)
+	}
+	return nil
+}
+
+// buildPackage builds the two test binaries of a package. An error is one that ends the run: a
+// package that does not build is skipped.
+func (r *run) buildPackage(ctx context.Context, number int, path string, found [2]map[string]*listed) error {
+	p := &pkg{path: path, switched: map[string]bool{}, changed: map[string]bool{}}
+	a, b := found[0][path], found[1][path]
+	if a == nil || b == nil {
+		has := 0
+		if a == nil {
+			has = 1
+		}
+		if r.TestsFrom == nil || *r.TestsFrom != has {
+			r.skip(path, "", "only %s has benchmarks in it that match", r.Sides[has].Title)
+			return nil
+		}
+	}
+	r.say("building " + path)
+	for side := range p.sides {
+		if side == 1 && r.AA {
+			p.sides[1] = p.sides[0]
+			break
+		}
+		l, overlay, err := r.source(ctx, side, path, found)
+		if err == nil {
+			p.sides[side], err = r.buildBinary(ctx, side, l, overlay, filepath.Join(r.temp, strconv.Itoa(number), strconv.Itoa(side)))
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			r.skip(path, "", "%s: %v", r.Sides[side].Title, err)
+			return nil
+		}
+	}
+	if a != nil && b != nil && r.TestsFrom == nil {
+		for name, f := range a.benchmarks {
+			if other, ok := b.benchmarks[name]; ok {
+				p.switched[name], p.changed[name] = f.loops != other.loops, f.source != other.source
+			}
+		}
+	}
+	p.equal = !r.AA && p.sides[0].sum == p.sides[1].sum
+	r.packages = append(r.packages, p)
+	return nil
+}
+
+// source returns the package of a side, and the overlay of files with which it is built: with
+// TestsFrom, the tests of the other side take the place of its own.
+func (r *run) source(ctx context.Context, side int, path string, found [2]map[string]*listed) (l *listed, overlay map[string]string, err error) {
+	l = found[side][path]
+	if r.TestsFrom == nil || *r.TestsFrom == side {
+		return l, nil, nil
+	}
+	tests := found[1-side][path]
+	if tests == nil {
+		return nil, nil, errors.New("the side that tests are taken from has no benchmark in it")
+	}
+	if l == nil { // it has no benchmarks of its own
+		out, err := r.goCommand(ctx, r.Sides[side].Dir, "list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles", path)
+		if err != nil {
+			return nil, nil, err
+		}
+		l = &listed{}
+		if err := json.Unmarshal(out, l); err != nil {
+			return nil, nil, fmt.Errorf("reading what go list prints: %w", err)
+		}
+	}
+	overlay = map[string]string{}
+	for _, file := range l.testFiles() {
+		overlay[file] = "" // left out
+	}
+	for _, file := range tests.testFiles() {
+		overlay[filepath.Join(l.Dir, filepath.Base(file))] = file
+	}
+	return &listed{ImportPath: l.ImportPath, Dir: tests.Dir}, overlay, nil
+}
+
+// buildBinary compiles a test binary and keeps the command that linked it.
+func (r *run) buildBinary(ctx context.Context, side int, l *listed, overlay map[string]string, out string) (*binary, error) {
+	work := filepath.Join(out, "work")
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		return nil, err
+	}
+	b := &binary{path: filepath.Join(out, "base.test"), dir: l.Dir}
+	// The flags make the binary depend only on the source, not on the folder or the commit.
+	args := []string{"test", "-c", "-trimpath", "-buildvcs=false", "-vet=off", "-o", b.path}
+	if overlay != nil {
+		text, err := json.Marshal(map[string]any{"Replace": overlay})
+		if err == nil {
+			err = os.WriteFile(filepath.Join(out, "overlay.json"), text, 0o644)
+		}
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "-overlay", filepath.Join(out, "overlay.json"))
+	}
+	for _, name := range forLinker {
+		if value := r.toolchains[side][name]; value != "" {
+			b.env = append(b.env, name+"="+value)
+		}
+	}
+	log := filepath.Join(out, "commands")
+	p, err := r.start(ctx, process.Spec{Name: "go test -c", Dir: r.Sides[side].Dir, Env: []string{"GOTMPDIR=" + work}, Log: log,
+		Command: slices.Concat([]string{"go"}, args, []string{"-work", "-x", l.ImportPath})})
+	if err != nil {
+		return nil, err
+	}
+	if p.Err() != nil {
+		// Among the commands that -x prints, what the compiler says is hard to find.
+		if _, err := r.goCommand(ctx, r.Sides[side].Dir, append(args, l.ImportPath)...); err != nil {
+			return nil, fmt.Errorf("it does not build: %w", err)
+		}
+		return nil, p.Err()
+	}
+	if b.sum, err = revision.Sum(b.path); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(log)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if found, err := filepath.Glob(filepath.Join(work, "go-build*")); err == nil && len(found) == 1 {
+		b.linkCommand(f, found[0])
+	}
+	return b, os.Remove(log)
+}
+
+// mostLine bounds the length of a line of what go test -x prints, in bytes.
+const mostLine = 1 << 20
+
+// linkCommand finds the command that linked the binary in what go test -x printed. work is the
+// folder for which $WORK stands there. If there is none, link remains nil.
+func (b *binary) linkCommand(commands *os.File, work string) {
+	lines := bufio.NewScanner(commands)
+	lines.Buffer(nil, mostLine)
+	last := ""
+	for lines.Scan() {
+		if line := lines.Text(); strings.Contains(line, "-importcfg ") && strings.Contains(line, "importcfg.link") && !strings.HasPrefix(line, "cat ") {
+			last = line
+		}
+	}
+	words, err := shell.Fields(last, func(name string) string {
+		if name == "WORK" {
+			return work
+		}
+		return os.Getenv(name)
+	})
+	if err != nil {
+		return
+	}
+	for len(words) > 0 && strings.Contains(words[0], "=") {
+		b.env, words = append(b.env, words[0]), words[1:]
+	}
+	if at := slices.Index(words, "-o"); at > 0 && at+1 < len(words) {
+		b.link, b.out = words, at+1
+	}
+}
+
+// relink links the binary with a random order of functions, and returns its path.
+func (r *run) relink(ctx context.Context, b *binary, name string, seed int64) (string, error) {
+	out := filepath.Join(filepath.Dir(b.path), name)
+	link := slices.Clone(b.link)
+	link[b.out] = out
+	// Without symbols for debuggers, linking takes half the time.
+	link = slices.Insert(link, 1, "-randlayout="+strconv.FormatInt(seed, 10), "-s", "-w")
+	p, err := r.start(ctx, process.Spec{Name: "the linker", Command: link, Env: append(slices.Clone(b.env), "TMPDIR="+r.scratch()), Dir: b.dir})
+	if err == nil {
+		err = p.Err()
+	}
+	return out, err
+}
+
+// seed returns a seed for the linker, which takes 0 for no random order.
+func (r *run) seed() int64 { return 1 + r.random.Int64N(1<<31) }
+
+// pair links both sides of a package, with independent orders of functions, over those of the
+// generation before. Without layouts, it returns what was built first.
+func (r *run) pair(ctx context.Context, p *pkg) (paths [2]string, err error) {
+	if !r.layouts {
+		return [2]string{p.sides[0].path, p.sides[1].path}, nil
+	}
+	seeds := [2]int64{r.seed(), r.seed()}
+	var errs [2]error
+	var links sync.WaitGroup
+	for side, b := range p.sides {
+		links.Go(func() { paths[side], errs[side] = r.relink(ctx, b, fmt.Sprintf("%d.test", side), seeds[side]) })
+	}
+	links.Wait()
+	return paths, errors.Join(errs[:]...)
+}
+
+// probeLayouts finds out whether the linker makes another program of another seed.
+func (r *run) probeLayouts(ctx context.Context) {
+	switch {
+	case r.NoLayouts:
+		r.noLayouts = "it was asked for"
+	case runtime.GOARCH == "riscv64":
+		r.noLayouts = "the linker for riscv64 cannot order functions at random: it needs the distances of calls"
+	case len(r.packages) == 0:
+	default:
+		r.noLayouts = r.noRandomLayout(ctx, r.packages[0].sides[0])
+	}
+	r.layouts = r.noLayouts == ""
+}
+
+// noRandomLayout says why a binary cannot be linked with random orders of functions; empty: it can.
+func (r *run) noRandomLayout(ctx context.Context, b *binary) string {
+	if b.link == nil {
+		return "go test -x does not show how it links"
+	}
+	var before []byte
+	for seed := range int64(2) {
+		path, err := r.relink(ctx, b, "probe.test", seed+1)
+		if err != nil {
+			return "the linker refuses -randlayout: " + firstLine(err.Error())
+		}
+		text, err := os.ReadFile(path)
+		os.Remove(path)
+		switch {
+		case err != nil:
+			return err.Error()
+		case seed > 0 && bytes.Equal(text, before):
+			return "the linker makes the same program of every seed of -randlayout"
+		}
+		before = text
+	}
+	return ""
+}
+
+func (r *run) say(text string) {
+	if r.Say != nil {
+		r.Say(text)
+	}
+}

@@ -1,0 +1,116 @@
+package gobench
+
+import (
+	"bytes"
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"dyno/lab/compare"
+	"dyno/lab/report/ci"
+	"dyno/lab/report/history"
+)
+
+// made is a result with a benchmark of each kind.
+func made() *Result {
+	metric := func(unit string, a, b, ratio float64, verdict string) Metric {
+		return Metric{Unit: unit, A: a, B: b, Samples: [][2]float64{{a, b}, {a, b}},
+			Comparison: compare.Comparison{Metric: unit, Ratio: ratio, Interval: &[2]float64{ratio / 1.01, ratio * 1.01}, Samples: 9, Verdict: verdict}}
+	}
+	allocs := Metric{Unit: Allocs, A: 0, B: 12345, Exact: true, Samples: [][2]float64{{0, 12345}, {0, 12345}}, Comparison: compare.Exact(Allocs, -1, "A", "B", 0, 12345)}
+	r := &Result{Schema: Schema, Valid: true, A: "main@1", B: "folder", Started: time.Unix(1e9, 0).UTC(), Seconds: 90, Layouts: Layouts{Random: true, Floor: 0.012, Median: &Scatter{0.02, 0.03, 0.3}},
+		Benchmarks: []Benchmark{
+			{Package: "m/codec", Name: "Encode|<b>-2", Iterations: 100, Verdict: compare.Slower, Metrics: []Metric{metric(Time, 100, 110, 1.1, compare.Slower), allocs}},
+			{Package: "m/codec", Name: "Decode-2", Iterations: 100, Verdict: compare.NotDecided, Metrics: []Metric{metric(Time, 100, 101, 1.01, compare.NotDecided), metric("rows/op", 7, 8, 1.14, compare.Changed)}},
+		},
+		Skipped: []Skipped{{"m/other", "", "folder: it does not build"}}, Equal: []string{"m/same"}, Warnings: []string{"a warning"}, TimeToDecide: 100}
+	for _, text := range []string{"ns/op<=1.03", "allocs/op<=1", "rows/op>=0.9", "none/op<=1"} {
+		gates, err := compare.ParseUnitGates(text)
+		if err != nil {
+			panic(err)
+		}
+		r.Gates = append(r.Gates, r.check(gates[0]))
+	}
+	r.Answer = r.answer()
+	return r
+}
+
+func TestGates(t *testing.T) {
+	want := []string{compare.Fail, compare.Fail, compare.Pass, compare.Undecided}
+	r := made()
+	for i, g := range r.Gates {
+		if g.Verdict != want[i] || !strings.HasPrefix(g.Text, want[i]) {
+			t.Errorf("%+v, want %s", g, want[i])
+		}
+	}
+	if r.Passes() {
+		t.Error("the gates do not pass")
+	}
+	// A difference that no fresh samples confirm fails no gate.
+	gates, _ := compare.ParseUnitGates("ns/op<=1.03")
+	r.Benchmarks[0].Metrics[0].Comparison.Verdict = compare.NotDecided
+	if g := r.check(gates[0]); g.Verdict != compare.Undecided || !strings.Contains(g.Text, "confirm") {
+		t.Errorf("unconfirmed: %+v", g)
+	}
+	equal := &Result{Equal: []string{"m"}}
+	if g := equal.check(gates[0]); g.Verdict != compare.Pass {
+		t.Errorf("equal binaries: %+v", g)
+	}
+}
+
+func TestForms(t *testing.T) {
+	r := made()
+	var text, page, tests bytes.Buffer
+	if err := Print(&text, r, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"folder against main@1: of 2 benchmarks 1 slower, 1 not decided; the test binaries of 1 package are the same; about 1m40s more would decide the rest",
+		"allocs/op 0 to 12,345 (worse)", "rows/op 1.140 [1.129, 1.151] (changed)", "no verdict: m/other: folder: it does not build", "warning: a warning", "known to be equal within 1.2%", "dyno compare"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the text has no %q:\n%s", want, text.String())
+		}
+	}
+	if err := Markdown(&page, r); err != nil {
+		t.Fatal(err)
+	}
+	if s := page.String(); !strings.HasPrefix(s, "**Gate** `ns/op<=1.03`: fail: ") || !strings.Contains(s, `codec.Encode\|&lt;b>-2 | ns/op |`) {
+		t.Errorf("Markdown:\n%s", s)
+	}
+	if err := ci.Suite(&tests, "dyno bench", r.Started, Cases(r)); err != nil {
+		t.Fatal(err)
+	}
+	var parsed struct {
+		Suite struct {
+			Tests    int `xml:"tests,attr"`
+			Failures int `xml:"failures,attr"`
+			Skipped  int `xml:"skipped,attr"`
+		} `xml:"testsuite"`
+	}
+	if err := xml.Unmarshal(tests.Bytes(), &parsed); err != nil || parsed.Suite.Tests != 7 || parsed.Suite.Failures != 3 || parsed.Suite.Skipped != 2 {
+		t.Errorf("JUnit: %+v, %v\n%s", parsed, err, tests.String())
+	}
+	dir := filepath.Join(t.TempDir(), "samples")
+	if err := Benchstat(dir, r); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "b.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := parse(b, 2); len(again.readings) != 4 || again.readings[0].values["rows/op"] != 8 || !strings.HasPrefix(string(b), "pkg: m/codec\n") {
+		t.Errorf("benchstat's file:\n%s\n%+v", b, again)
+	}
+}
+
+// Benchmarks of packages that are the same on both sides stay in the line of the history.
+func TestEntries(t *testing.T) {
+	r := made()
+	earlier := []history.Entry{{Name: "m/same.Old-2"}, {Name: "m/gone.Old-2"}}
+	got := Entries(r, history.Commit{Hash: "b"}, history.Commit{Hash: "a"}, earlier)
+	if len(got) != 3 || got[1].Name != "m/codec.Encode|<b>-2" || got[1].Ratios[Time].Ratio != 1.1 || got[1].Figures[Allocs].Value != 12345 || got[2].Name != "m/same.Old-2" || !got[2].Same {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,333 @@
+package gobench
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"time"
+
+	"dyno/lab/compare"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// round is what one generation measured of a benchmark: blocks in which each side had a slice.
+type round struct {
+	confirms bool // it is of fresh samples, after the screen
+	blocks   []block
+	own      time.Duration // its slices
+	cost     time.Duration // its slices, and its share of the linking
+}
+
+// block has the figures of a slice of each side by unit.
+type block [2]map[string]float64
+
+const (
+	// screenShare is the part of the budget after which the screen ends, the pilot included.
+	screenShare = 0.5
+	// fewToScreen is the number of benchmarks up to which there is no screen: its time is worth more than
+	// the correction for all that could differ.
+	fewToScreen = 2
+	// suspicion is the p-value below which the screen suspects a change. It is no verdict, so that it
+	// may be high: what is not suspected cannot be found.
+	suspicion = 0.2
+	// leastConfirm is the number of generations that the time to confirm must suffice for: with fewer
+	// suspects each gets more.
+	leastConfirm = 8
+	// mostFailures is the number of failures in a row after which a benchmark is given up.
+	mostFailures = 2
+	// mostBlocks bounds the blocks of a generation. Linking costs as much as several slices: with few
+	// benchmarks to a package, more blocks share it.
+	mostBlocks = 5
+)
+
+// measure takes generations: first of all benchmarks, then to confirm what is suspected, and in the
+// time that is left of what is not decided.
+func (r *run) measure(ctx context.Context) error {
+	screen := r.began.Add(time.Duration(screenShare * float64(r.Budget)))
+	if len(r.benchmarks) <= fewToScreen {
+		r.suspectAll()
+		screen = r.began // there is none
+	}
+	for _, phase := range []struct {
+		until  time.Time
+		choose func(*benchmark) bool
+	}{
+		{screen, func(b *benchmark) bool { return !r.settled(b) }},
+		{r.deadline, func(b *benchmark) bool { return b.confirming() && !r.settled(b) }},
+		{r.deadline, func(b *benchmark) bool { return !b.confirming() && !r.settled(b) }},
+	} {
+		for {
+			todo := r.choose(phase.choose)
+			if len(todo) == 0 {
+				break
+			}
+			ran, err := r.generate(ctx, todo, phase.until)
+			if err != nil {
+				return err
+			}
+			if !ran {
+				break
+			}
+		}
+		if phase.until == screen && r.suspected == 0 {
+			r.suspect()
+		}
+	}
+	return nil
+}
+
+// suspectAll has all units confirmed from the first generation on.
+func (r *run) suspectAll() {
+	for _, b := range r.benchmarks {
+		b.suspects = r.reported
+	}
+	r.suspected = len(r.benchmarks) * len(r.reported)
+}
+
+// choose lists the benchmarks that fulfil a condition, by package.
+func (r *run) choose(want func(*benchmark) bool) (todo [][]*benchmark) {
+	for _, b := range r.benchmarks {
+		if b.pkg.broken != "" || b.failures >= mostFailures || !want(b) {
+			continue
+		}
+		if last := len(todo) - 1; last >= 0 && todo[last][0].pkg == b.pkg {
+			todo[last] = append(todo[last], b)
+			continue
+		}
+		todo = append(todo, []*benchmark{b})
+	}
+	return todo
+}
+
+// suspect chooses what to confirm: of the benchmarks that seem to differ, the surest ones, as many
+// as the time suffices for.
+func (r *run) suspect() {
+	type suspect struct {
+		b     *benchmark
+		p     float64
+		units map[string]bool
+	}
+	var all []suspect
+	for _, b := range r.benchmarks {
+		s := suspect{b, 1, map[string]bool{}}
+		for _, m := range r.metrics(b) {
+			if p := doubt(m.screen); !m.exact && p < suspicion {
+				s.p, s.units[m.unit] = min(s.p, p), true
+			}
+		}
+		if len(s.units) > 0 {
+			all = append(all, s)
+		}
+	}
+	slices.SortStableFunc(all, func(x, y suspect) int { return cmp.Compare(x.p, y.p) })
+	left := time.Until(r.deadline)
+	for i, s := range all {
+		if left -= leastConfirm * s.b.cost(); left < 0 && i > 0 {
+			break
+		}
+		s.b.suspects = s.units
+		r.suspected += len(s.units)
+	}
+}
+
+// large is a difference, as a logarithm, that is suspicious although there were too few samples for
+// a p-value: of hundreds of benchmarks, each has one or two in the time of a screen.
+var large = math.Log(1.1)
+
+// doubt is how suspicious the samples of a screen are, as a p-value.
+func doubt(s compare.Samples) float64 {
+	p := s.P()
+	if n := len(s.Logs); n > 0 && n < compare.MinSamples {
+		if size := math.Abs(stat.Mean(s.Logs, nil)); size > large {
+			p = min(p, suspicion*large/size)
+		}
+	}
+	return p
+}
+
+// cost is the mean time of a generation.
+func (b *benchmark) cost() (mean time.Duration) {
+	for _, x := range b.rounds {
+		mean += x.cost / time.Duration(len(b.rounds))
+	}
+	return mean
+}
+
+// blockTime is how long a block of the benchmark took last or, before the first, should take.
+func (b *benchmark) blockTime() time.Duration {
+	if n := len(b.rounds); n > 0 {
+		return b.rounds[n-1].own / time.Duration(len(b.rounds[n-1].blocks))
+	}
+	return 2 * b.length
+}
+
+// generate takes one generation of each package, in random order, as far as the time suffices. It
+// reports whether it took one.
+func (r *run) generate(ctx context.Context, todo [][]*benchmark, until time.Time) (ran bool, err error) {
+	r.generation++
+	r.random.Shuffle(len(todo), func(i, j int) { todo[i], todo[j] = todo[j], todo[i] })
+	for _, list := range todo {
+		length := list[0].pkg.linking
+		for _, b := range list {
+			length += max(2*b.length, b.blockTime())
+		}
+		// The first generation is taken in any case: without it there is nothing to show.
+		if time.Now().Add(length).After(until) && len(list[0].rounds) > 0 {
+			continue
+		}
+		if time.Now().After(r.deadline) {
+			break
+		}
+		if err := r.generatePackage(ctx, list, until); err != nil {
+			return ran, err
+		}
+		ran = true
+	}
+	return ran, nil
+}
+
+// generatePackage links both sides of a package with new orders of functions, and lets its
+// benchmarks take turns.
+func (r *run) generatePackage(ctx context.Context, list []*benchmark, until time.Time) error {
+	p := list[0].pkg
+	if err := r.clear(); err != nil {
+		return err
+	}
+	r.turn(r.generation, "linking "+p.path)
+	began := time.Now()
+	paths, err := r.link(ctx, p)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		p.broken = "it cannot be linked again: " + firstLine(err.Error())
+		return nil
+	}
+	p.linking = time.Since(began)
+	blocks := r.blocks(list, until)
+	taken := make([]round, len(list))
+	bases := make([][2]time.Duration, len(list))
+	// What was taken before an interruption counts.
+	defer func() {
+		for i, b := range list {
+			if len(taken[i].blocks) > 0 {
+				taken[i].confirms = b.confirming()
+				taken[i].cost = taken[i].own + p.linking/time.Duration(len(list))
+				b.rounds = append(b.rounds, taken[i])
+			}
+		}
+	}()
+	for number := range blocks {
+		for _, i := range r.random.Perm(len(list)) {
+			if list[i].failures >= mostFailures {
+				continue
+			}
+			from := time.Now()
+			if from.After(r.deadline) && number > 0 && (len(list[i].rounds) > 0 || number >= r.leastBlocks()) {
+				continue
+			}
+			err := r.block(ctx, list[i], paths, number, &taken[i], &bases[i])
+			if err != nil {
+				return err
+			}
+			taken[i].own += time.Since(from)
+		}
+	}
+	return nil
+}
+
+// clear removes what benchmarks have left in their folder for temporary files.
+func (r *run) clear() error {
+	return errors.Join(os.RemoveAll(r.scratch()), os.MkdirAll(r.scratch(), 0o755))
+}
+
+// leastBlocks is the number of blocks that a first generation takes, whatever the time: of few
+// benchmarks, those that show exact allocations.
+func (r *run) leastBlocks() int {
+	const few = 10 // benchmarks; their slices take 6 s
+	if len(r.benchmarks) <= few {
+		return exactSlices
+	}
+	return 1
+}
+
+// blocks returns the number of blocks of a generation: slices take at least as long as linking, and
+// two blocks show what layouts move apart from what slices do. With little time, more generations
+// are worth more.
+func (r *run) blocks(list []*benchmark, until time.Time) int {
+	if len(list[0].rounds) == 0 {
+		return r.leastBlocks()
+	}
+	length := time.Duration(1)
+	for _, b := range list {
+		length += b.blockTime()
+	}
+	all := list[0].pkg.linking
+	for _, b := range r.benchmarks {
+		all += b.blockTime()
+	}
+	if time.Until(until) < compare.MinSamples*2*all {
+		return 1
+	}
+	return int(min(max(2, (list[0].pkg.linking+length-1)/length), mostBlocks))
+}
+
+// block gives each side of a benchmark a slice, in random order. bases are the CPU times of starting
+// each side, which the first block of a generation measures.
+func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number int, into *round, bases *[2]time.Duration) error {
+	var figures block
+	first := r.random.IntN(2)
+	for _, side := range []int{first, 1 - first} {
+		r.turn(r.generation, b.title())
+		j := job{paths[side], b.pkg.sides[side].dir, b.pattern(), b.procs, b.count, "2x", b.length}
+		if number == 0 && b.n >= leastN {
+			o, err := r.runJob(ctx, j)
+			if err != nil {
+				return err
+			}
+			if bases[side] = o.cpu; o.err != nil {
+				return r.fail(b, side, o.err)
+			}
+		}
+		j.time = fmt.Sprintf("%dx", b.n)
+		o, err := r.runJob(ctx, j)
+		if err != nil {
+			return err
+		}
+		if o.err != nil {
+			return r.fail(b, side, o.err)
+		}
+		for unit, better := range o.units {
+			r.units[unit] = better
+		}
+		for _, x := range o.readings {
+			if x.name == b.name && x.n == b.n {
+				figures[side] = x.values // the last one: those before are warm-up
+			}
+		}
+		if figures[side] == nil {
+			return r.fail(b, side, errors.New("it prints no result"))
+		}
+		// Both processes run each benchmark with 1 iteration first, unless it loops by b.Loop; then
+		// with 2 and n, each as often as count says. So the difference is that of n-2 iterations.
+		if used := o.cpu - bases[side]; b.n >= leastN && used > 0 {
+			figures[side][CPU] = float64(used) / float64(b.count*(b.n-2))
+		}
+	}
+	b.failures = 0
+	into.blocks = append(into.blocks, figures)
+	return nil
+}
+
+// fail counts a failure of a benchmark; after too many, it is given up.
+func (r *run) fail(b *benchmark, side int, err error) error {
+	if b.failures++; b.failures == mostFailures {
+		r.skip(b.pkg.path, bareSuffix(b.name, b.procs), "%s: %v", r.Sides[side].Title, err)
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package gobench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"io"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// pkg is a package with benchmarks on both sides.
+type pkg struct {
+	path  string
+	sides [2]*binary
+	equal bool // both sides build the same binary
+	// switched has the benchmark functions that loop by b.N on one side and by b.Loop on the other.
+	switched map[string]bool
+	// changed has the benchmark functions whose own code differs between the sides.
+	changed map[string]bool
+	linking time.Duration // how long both sides took last
+	broken  string        // why its benchmarks can no longer be measured
+}
+
+// listed is a package as go list prints it.
+type listed struct {
+	ImportPath, Dir           string
+	TestGoFiles, XTestGoFiles []string
+	Error                     *struct{ Err string }
+	benchmarks                map[string]function
+}
+
+// function is the function of a benchmark, with the functions of the tests that it mentions.
+type function struct {
+	loops  bool   // by b.Loop
+	source string // without comments
+}
+
+// testFiles are the paths of the package's test files.
+func (l *listed) testFiles() (files []string) {
+	for _, name := range slices.Concat(l.TestGoFiles, l.XTestGoFiles) {
+		files = append(files, filepath.Join(l.Dir, name))
+	}
+	return files
+}
+
+// list finds the packages of a side that have a benchmark which is asked for.
+func (r *run) list(ctx context.Context, side int) (map[string]*listed, error) {
+	args := append([]string{"list", "-e", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles,Error", "--"}, r.Packages...)
+	out, err := r.goCommand(ctx, r.Sides[side].Dir, args...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: listing its packages: %w", r.Sides[side].Title, err)
+	}
+	found := map[string]*listed{}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		l := &listed{}
+		if err := d.Decode(l); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("reading what go list prints: %w", err)
+		}
+		if l.Error != nil {
+			r.skip(l.ImportPath, "", "%s: %s", r.Sides[side].Title, firstLine(strings.ReplaceAll(l.Error.Err, r.Sides[side].Dir+string(filepath.Separator), "")))
+			continue
+		}
+		if l.benchmarks = r.asked(benchmarksIn(l.testFiles())); len(l.benchmarks) > 0 {
+			found[l.ImportPath] = l
+		}
+	}
+	return found, nil
+}
+
+// asked leaves the functions that the pattern can match. A pattern for parts of names matches level
+// by level, which is left to the test binary.
+func (r *run) asked(functions map[string]function) map[string]function {
+	if r.Bench == nil || strings.Contains(r.Bench.String(), "/") {
+		return functions
+	}
+	for name := range functions {
+		if !r.Bench.MatchString(name) {
+			delete(functions, name)
+		}
+	}
+	return functions
+}
+
+// benchmarksIn returns the benchmark functions in test files. A file that cannot be parsed is left to
+// the compiler.
+func benchmarksIn(files []string) map[string]function {
+	functions := map[string]*ast.FuncDecl{}
+	for _, file := range files {
+		parsed, _ := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if parsed == nil {
+			continue
+		}
+		for _, d := range parsed.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil {
+				functions[f.Name.Name] = f
+			}
+		}
+	}
+	found := map[string]function{}
+	for name, f := range functions {
+		if benchmarkName.MatchString(name) && f.Type.Params.NumFields() == 1 {
+			x := function{}
+			x.add(functions, name, map[string]bool{})
+			found[name] = x
+		}
+	}
+	return found
+}
+
+// benchmarkName matches the names of benchmark functions, as the go command does.
+var benchmarkName = regexp.MustCompile(`^Benchmark($|[^\p{Ll}])`)
+
+// add adds a function of the tests and those that it mentions.
+func (x *function) add(functions map[string]*ast.FuncDecl, name string, seen map[string]bool) {
+	f := functions[name]
+	if f == nil || seen[name] || f.Body == nil {
+		return
+	}
+	seen[name] = true
+	var source strings.Builder
+	if printer.Fprint(&source, token.NewFileSet(), f.Body) == nil {
+		x.source += source.String()
+	}
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			s, ok := n.Fun.(*ast.SelectorExpr)
+			x.loops = x.loops || ok && s.Sel.Name == "Loop" && len(n.Args) == 0
+		case *ast.Ident:
+			x.add(functions, n.Name, seen)
+		}
+		return true
+	})
+}
+
+// firstLine returns the first line of a text that says anything, shortened.
+func firstLine(text string) string {
+	const most = 300 // bytes
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "..."
+	}
+	return text
+}

@@ -1,0 +1,236 @@
+package gobench
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"dyno/lab/compare"
+)
+
+// benchmark is a benchmark of both sides with one value of GOMAXPROCS.
+type benchmark struct {
+	pkg   *pkg
+	name  string
+	procs int
+
+	n        int           // iterations of a slice, the same for both sides
+	count    int           // 2: the first of each process is warm-up and left out
+	length   time.Duration // of a slice, with the start of its process
+	failures int           // slices in a row that failed
+	rounds   []round       // what was measured
+	// suspects are the units of which the screen suspects a change, and which the next rounds confirm.
+	suspects map[string]bool
+}
+
+func (b *benchmark) confirming() bool { return len(b.suspects) > 0 }
+
+// function is the name of the benchmark's function.
+func (b *benchmark) function() string {
+	name, _, _ := strings.Cut(b.name, "/")
+	return "Benchmark" + name
+}
+
+// pattern matches this benchmark alone.
+func (b *benchmark) pattern() string {
+	parts := strings.Split("Benchmark"+b.name, "/")
+	for i, part := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
+	}
+	return strings.Join(parts, "/")
+}
+
+const (
+	// sliceTime is how long the iterations of a slice take: short enough for many turns, and ten times
+	// what it takes to start a process.
+	sliceTime = 100 * time.Millisecond
+	// leastN is the number of iterations from which CPU time is read. With fewer, a slice would mostly
+	// measure the start.
+	leastN = 4
+	// mostSlice bounds a slice for leastN: longer operations are measured one at a time.
+	mostSlice = time.Second
+	// pilotShare is the part of the budget that the pilot may take.
+	pilotShare = 0.1
+	// firstLook is for how long the pilot runs each benchmark to find its number of iterations.
+	firstLook = 10 * time.Millisecond
+	// warmth is by how much the first run in a process must be slower to count as warm-up.
+	warmth = 1.05
+	// pilotCount is the number of runs in one process that show whether the first is slower.
+	pilotCount = 4
+)
+
+// defaultProcs is the value of GOMAXPROCS that the runtime chose: the command may change its own.
+var defaultProcs = runtime.GOMAXPROCS(0)
+
+// pilot finds the benchmarks of both sides, and how to measure each.
+func (r *run) pilot(ctx context.Context) error {
+	procs := r.CPUs
+	if len(procs) == 0 {
+		procs = []int{defaultProcs}
+	}
+	for _, p := range r.packages {
+		if p.equal {
+			continue
+		}
+		for _, n := range procs {
+			if err := r.find(ctx, p, n); err != nil {
+				return err
+			}
+		}
+	}
+	for _, g := range r.Gates {
+		if !r.reported[g.Metric] && len(r.benchmarks) > 0 {
+			return fmt.Errorf("gate %s: %w %s; there are %s", g, ErrUnit, g.Metric, strings.Join(slices.Sorted(maps.Keys(r.reported)), ", "))
+		}
+	}
+	slices.SortFunc(r.benchmarks, func(a, b *benchmark) int {
+		return cmp.Or(cmp.Compare(a.pkg.path, b.pkg.path), cmp.Compare(a.name, b.name), a.procs-b.procs)
+	})
+	// The exact number of iterations and the warm-up are found if there is time for it.
+	left := r.began.Add(time.Duration(pilotShare * float64(r.Budget)))
+	each := 2 * pilotCount * sliceTime / 4
+	for i, b := range r.benchmarks {
+		if time.Until(left) < time.Duration(len(r.benchmarks)-i)*each {
+			break
+		}
+		if err := r.warmUp(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find finds the benchmarks of a package that both sides have.
+func (r *run) find(ctx context.Context, p *pkg, procs int) error {
+	pattern := "."
+	if r.Bench != nil {
+		pattern = r.Bench.String()
+	}
+	var seen [2]map[string]reading
+	var failed [2]error
+	for side, b := range p.sides {
+		r.turn(0, "trying "+p.path)
+		seen[side] = map[string]reading{}
+		o, err := r.runJob(ctx, job{b.path, b.dir, pattern, procs, 1, firstLook.String(), r.Budget / 10})
+		if err != nil {
+			return err
+		}
+		failed[side] = o.err
+		for unit, better := range o.units {
+			r.units[unit] = better
+		}
+		for _, x := range o.readings {
+			seen[side][x.name] = x
+			for unit := range x.values {
+				r.reported[unit] = true
+			}
+		}
+		for _, name := range o.failed {
+			delete(seen[side], name)
+			r.skip(p.path, name, "it fails on %s", r.Sides[side].Title)
+		}
+	}
+	for side, names := range seen {
+		if failed[side] != nil {
+			r.skip(p.path, "", "%s: %v", r.Sides[side].Title, failed[side])
+		}
+		for name := range names {
+			if _, ok := seen[1-side][name]; !ok && failed[1-side] == nil {
+				r.skip(p.path, name, "only %s has it; --tests-from takes the tests of one side for both", r.Sides[side].Title)
+			}
+		}
+	}
+	for name, a := range seen[0] {
+		b, ok := seen[1][name]
+		x := &benchmark{pkg: p, name: name, procs: procs, count: 1}
+		switch {
+		case !ok:
+		case p.switched[x.function()]:
+			r.skip(p.path, name, "one side loops by b.N and the other by b.Loop, which measure differently: --tests-from b uses the tests of B for both")
+		case !(a.values[Time] > 0) || !(b.values[Time] > 0):
+			r.skip(p.path, name, "it reports no %s", Time)
+		default:
+			x.size(math.Sqrt(a.values[Time]*b.values[Time]), 10*time.Millisecond)
+			r.benchmarks = append(r.benchmarks, x)
+		}
+	}
+	return nil
+}
+
+// size sets the number of iterations of a slice. start is the time to start the process.
+func (b *benchmark) size(nsPerOp float64, start time.Duration) {
+	const most = 1e9 // the testing package runs no more
+	// A process that starts slowly is worth a longer slice.
+	want := float64(min(max(sliceTime, start), mostSlice))
+	b.n = int(min(max(want/nsPerOp, 1), most))
+	if b.n < leastN && leastN*nsPerOp <= float64(mostSlice) {
+		b.n = leastN
+	} else if b.n < leastN {
+		b.n = 1
+	}
+	b.length = start + time.Duration(float64(b.count)*float64(b.n)*nsPerOp)
+}
+
+// warmUp runs a benchmark several times in one process of each side, and finds the number of
+// iterations, and whether the first run is slower than those that follow.
+func (r *run) warmUp(ctx context.Context, b *benchmark) error {
+	n := max(1, b.n/4)
+	cold, level, start := 0, 0.0, time.Duration(0)
+	for _, side := range b.pkg.sides {
+		r.turn(0, "trying "+b.title())
+		o, err := r.runJob(ctx, job{side.path, side.dir, b.pattern(), b.procs, pilotCount, fmt.Sprintf("%dx", n), pilotCount * b.length})
+		if err != nil {
+			return err
+		}
+		var times []float64
+		for _, x := range o.readings {
+			if x.name == b.name && x.values[Time] > 0 {
+				times = append(times, x.values[Time])
+			}
+		}
+		if o.err != nil || len(times) != pilotCount {
+			return nil // the first turns show why
+		}
+		if times[0] > warmth*slices.Max(times[1:]) {
+			cold++
+		}
+		level += math.Log(compare.Median(times[1:])) / 2
+		worked := 0.0
+		for _, t := range times {
+			worked += t * float64(n)
+		}
+		start = max(start, o.wall-time.Duration(worked))
+	}
+	if cold == len(b.pkg.sides) {
+		b.count = 2
+	}
+	b.size(math.Exp(level), max(0, start))
+	return nil
+}
+
+// title names the benchmark for people.
+func (b *benchmark) title() string {
+	path := b.pkg.path
+	return path[strings.LastIndexByte(path, '/')+1:] + "." + bareSuffix(b.name, b.procs)
+}
+
+// bareSuffix adds the value of GOMAXPROCS to a name, as the testing package does.
+func bareSuffix(name string, procs int) string {
+	if procs == 1 {
+		return name
+	}
+	return fmt.Sprintf("%s-%d", name, procs)
+}
+
+func (r *run) turn(generation int, text string) {
+	if r.Turn != nil {
+		r.Turn(generation, text, max(0, time.Until(r.deadline)))
+	}
+}

@@ -1,0 +1,123 @@
+package gobench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"dyno/parts/process"
+)
+
+// stopGrace is the time that a process has to end after SIGTERM.
+const stopGrace = 2 * time.Second
+
+// start runs a process until its end. The error is not that of the process, which Err returns, but
+// that of ctx, or of a process that could not be started.
+func (r *run) start(ctx context.Context, s process.Spec) (*process.Process, error) {
+	p, err := process.Start(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-p.Exited():
+		return p, nil
+	case <-ctx.Done():
+		p.Stop(stopGrace)
+		return nil, context.Cause(ctx)
+	}
+}
+
+// goCommand runs the go command in a folder and returns its output.
+func (r *run) goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	out := &head{}
+	p, err := r.start(ctx, process.Spec{Name: "go " + args[0], Command: append([]string{"go"}, args...), Dir: dir, Env: []string{"GOTMPDIR=" + r.scratch()}, Stdout: out})
+	if err != nil {
+		return nil, err
+	}
+	if p.Err() != nil {
+		return nil, errors.New(strings.TrimSpace(p.LogTail(20)))
+	}
+	return out.Bytes(), nil
+}
+
+// mostOutput bounds the kept output of a process, in bytes.
+const mostOutput = 16 << 20
+
+// head keeps the first bytes that are written to it.
+type head struct{ bytes.Buffer }
+
+func (h *head) Write(b []byte) (int, error) {
+	h.Buffer.Write(b[:min(len(b), mostOutput-h.Len())])
+	return len(b), nil
+}
+
+// outcome is what one process of benchmarks printed and used.
+type outcome struct {
+	output
+	cpu  time.Duration // of the whole process
+	wall time.Duration
+	err  error // how it failed, after it printed the output
+}
+
+// leastTimeout is the least time that a process of benchmarks may take: a slow start on a busy
+// machine is no hang.
+const leastTimeout = time.Minute
+
+// job is what one process of benchmarks runs.
+type job struct {
+	path, dir string
+	pattern   string // of the benchmarks
+	procs     int    // GOMAXPROCS
+	count     int    // how often each runs
+	time      string // 100x or 10ms
+	expected  time.Duration
+}
+
+// execute runs benchmarks of a binary.
+func (r *run) execute(ctx context.Context, j job) (o outcome, err error) {
+	limit := leastTimeout + 20*j.expected
+	out := &head{}
+	began := time.Now()
+	limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not end within %v", limit.Round(time.Second)))
+	defer cancel()
+	p, err := r.start(limited, process.Spec{Name: "benchmark", Dir: j.dir, Stdout: out,
+		Env: []string{"TMPDIR=" + r.scratch(), fmt.Sprintf("GOMAXPROCS=%d", j.procs)},
+		// -test.v keeps what a benchmark prints apart from the line of its result.
+		Command: []string{j.path, "-test.run=^$", "-test.bench=" + j.pattern, "-test.benchtime=" + j.time, fmt.Sprintf("-test.count=%d", j.count),
+			fmt.Sprintf("-test.cpu=%d", j.procs), "-test.benchmem", "-test.v", "-test.timeout=0"}})
+	if ctx.Err() != nil {
+		return o, ctx.Err()
+	}
+	if err != nil {
+		o.err = err
+	} else {
+		o.wall, o.cpu, o.err = time.Since(began), p.CPUTime(), p.Err()
+	}
+	o.output = parse(out.Bytes(), j.procs)
+	if exit := new(process.ExitError); errors.As(o.err, &exit) {
+		o.err = errors.New(firstLine(reason(out.String(), exit.Log)))
+	}
+	return o, nil
+}
+
+// reason finds the line of an output that says why a benchmark failed.
+func reason(stdout, stderr string) string {
+	for _, text := range []string{stderr, stdout} {
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+				return line
+			}
+		}
+	}
+	if _, after, failed := strings.Cut(stdout, "--- FAIL: "); failed {
+		name, rest, _ := strings.Cut(after, "\n")
+		return name + " fails: " + firstLine(rest)
+	}
+	if stderr != "" {
+		return stderr
+	}
+	return "it ends with an error and says nothing"
+}

@@ -1,0 +1,309 @@
+package gobench
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"dyno/lab/compare"
+	"dyno/lab/report/format"
+)
+
+// Schema names the JSON form of a Result. Keys may be added, never changed.
+const Schema = "dyno.bench/1"
+
+// Result is what is known of the benchmarks of two versions.
+type Result struct {
+	Schema     string      `json:"schema"`
+	Valid      bool        `json:"valid"`
+	Reason     string      `json:"reason"` // why not valid
+	A          string      `json:"a"`
+	B          string      `json:"b"`
+	Answer     string      `json:"answer"`
+	Benchmarks []Benchmark `json:"benchmarks"` // the worst first
+	Skipped    []Skipped   `json:"skipped"`    // what has no verdict, and why
+	Equal      []string    `json:"equal"`      // packages of which both sides build the same test binary
+	Gates      []Gated     `json:"gates"`
+	Layouts    Layouts     `json:"layouts"`
+	Warnings   []string    `json:"warnings"`
+	// TimeToDecide is how much longer the measurement must be to decide what is not decided, in
+	// seconds; 0: everything is, or it is not known.
+	TimeToDecide float64   `json:"would_decide_s"`
+	Started      time.Time `json:"started"`
+	Seconds      float64   `json:"seconds"` // of the measurement, without building
+	Seed         uint64    `json:"seed"`
+	Machine      string    `json:"machine"`
+}
+
+// Layouts describe the orders of functions in the binaries.
+type Layouts struct {
+	Random bool   `json:"random"` // each generation has new ones
+	Reason string `json:"reason"` // why not
+	// The median over the benchmarks, of those whose generations show what layouts do apart from slices.
+	Median *Scatter `json:"median"`
+	// By how much A differs from itself: the median over the benchmarks of the interval's half-width.
+	Floor float64 `json:"floor"`
+}
+
+// Skipped is a benchmark, or a package, without a verdict.
+type Skipped struct {
+	Package string `json:"package"`
+	Name    string `json:"name"` // empty: the whole package
+	Why     string `json:"why"`
+}
+
+func (s Skipped) what() string {
+	if s.Name == "" {
+		return s.Package
+	}
+	return s.Package + "." + s.Name
+}
+
+// Benchmark is a benchmark that was measured.
+type Benchmark struct {
+	Package     string   `json:"package"`
+	Name        string   `json:"name"` // without "Benchmark", with the suffix of GOMAXPROCS
+	Iterations  int      `json:"iterations"`
+	Generations int      `json:"generations"`
+	Verdict     string   `json:"verdict"` // the worst of its units
+	Metrics     []Metric `json:"metrics"`
+	Scatter     *Scatter `json:"scatter"` // null: too few generations of several blocks
+}
+
+// Title names the benchmark for people.
+func (b *Benchmark) Title() string {
+	return b.Package[strings.LastIndexByte(b.Package, '/')+1:] + "." + b.Name
+}
+
+// Metric is a unit of a benchmark.
+type Metric struct {
+	Unit string  `json:"unit"`
+	A    float64 `json:"a"` // medians
+	B    float64 `json:"b"`
+	// Exact means that every slice of a side had the same figure or, where both sides have one figure,
+	// four of five slices of each.
+	Exact bool `json:"exact"`
+	// Suspected means that the screen suspected a change, and fresh samples decided.
+	Suspected  bool               `json:"suspected"`
+	Comparison compare.Comparison `json:"comparison"`
+	Samples    [][2]float64       `json:"samples"` // A and B of each generation
+}
+
+// Gated is a gate and its verdict over all benchmarks.
+type Gated struct {
+	compare.Outcome
+	Worst string `json:"worst"` // the benchmark that decides it; empty: none has the unit
+}
+
+// Metric returns a unit of the benchmark; nil: it does not report it.
+func (b *Benchmark) Metric(unit string) *Metric {
+	for i := range b.Metrics {
+		if b.Metrics[i].Unit == unit {
+			return &b.Metrics[i]
+		}
+	}
+	return nil
+}
+
+// severity orders verdicts, the worst first.
+var severity = []string{compare.Slower, compare.Changed, compare.NotDecided, compare.Faster, compare.Equal, compare.Invalid}
+
+// result says what is known now.
+func (r *run) result() *Result {
+	res := &Result{Schema: Schema, Valid: true, A: r.Sides[0].Title, B: r.Sides[1].Title, Benchmarks: []Benchmark{}, Skipped: []Skipped{}, Equal: []string{}, Gates: []Gated{},
+		Warnings: []string{}, Started: r.began.UTC(), Seconds: time.Since(r.began).Seconds(), Seed: r.Seed, Layouts: Layouts{Random: r.layouts, Reason: r.noLayouts}}
+	metrics := map[*benchmark][]metric{}
+	for _, b := range r.benchmarks {
+		metrics[b] = r.metrics(b)
+	}
+	comparisons := r.compareAll(metrics)
+	var floors []float64
+	var scatters []Scatter
+	missing, short := time.Duration(0), 0
+	var changed []string
+	for _, b := range r.benchmarks {
+		if len(metrics[b]) == 0 {
+			if b.failures < mostFailures {
+				r.skip(b.pkg.path, bareSuffix(b.name, b.procs), "%s", cmp.Or(b.pkg.broken, "there was no time for it"))
+			}
+			continue
+		}
+		x := Benchmark{Package: b.pkg.path, Name: bareSuffix(b.name, b.procs), Iterations: b.n, Generations: len(b.rounds), Scatter: scatter(b)}
+		if b.pkg.changed[b.function()] {
+			changed = append(changed, x.Title())
+		}
+		longest := time.Duration(0)
+		for i, m := range metrics[b] {
+			c := comparisons[b][i]
+			x.Metrics = append(x.Metrics, Metric{Unit: m.unit, A: m.was, B: m.is, Exact: m.exact, Suspected: b.suspects[m.unit], Comparison: c, Samples: m.pairs})
+			if x.Verdict == "" || rank(c.Verdict) < rank(x.Verdict) {
+				x.Verdict = c.Verdict
+			}
+			if c.Verdict == compare.NotDecided {
+				longest = max(longest, m.all.Missing(1))
+				if c.Interval != nil && (c.Interval[0] > 1 || c.Interval[1] < 1) {
+					longest = max(longest, leastConfirm*b.cost()) // to confirm it
+				}
+			}
+			if m.unit == Time && c.NoiseFloor != nil {
+				floors = append(floors, math.Sqrt(c.NoiseFloor[1]/c.NoiseFloor[0])-1)
+			}
+		}
+		missing += longest
+		if len(b.rounds) < compare.MinSamples {
+			short++
+		}
+		if x.Scatter != nil {
+			scatters = append(scatters, *x.Scatter)
+		}
+		res.Benchmarks = append(res.Benchmarks, x)
+	}
+	slices.SortStableFunc(res.Benchmarks, func(x, y Benchmark) int {
+		return cmp.Or(rank(x.Verdict)-rank(y.Verdict), cmp.Compare(y.size(), x.size()))
+	})
+	for _, p := range r.equalPackages() {
+		res.Equal = append(res.Equal, p.path)
+	}
+	if len(changed) > 0 {
+		const most = 5
+		r.warn("the code of %d benchmarks itself differs between the sides (%s): --tests-from a or b uses that of one side for both", len(changed), strings.Join(changed[:min(len(changed), most)], ", "))
+	}
+	if short > 0 {
+		r.warn("the time sufficed for fewer than %d generations of %d benchmarks, which gives no interval: name fewer with --bench, or give more with --budget", compare.MinSamples, short)
+	}
+	res.TimeToDecide = math.Ceil(missing.Seconds())
+	res.Layouts.Floor = compare.Median(floors)
+	if len(scatters) > 0 {
+		res.Layouts.Median = middle(scatters)
+	}
+	res.Skipped, res.Warnings = append(res.Skipped, r.skipped...), append(res.Warnings, r.warnings...)
+	for _, g := range r.Gates {
+		res.Gates = append(res.Gates, res.check(g))
+	}
+	if len(res.Benchmarks) == 0 && len(res.Equal) == 0 {
+		res.Valid, res.Reason = false, ErrNothing.Error()+r.whyNothing()
+	}
+	res.Answer = res.answer()
+	return res
+}
+
+// byName lists the benchmarks by package and name.
+func (r *Result) byName() []Benchmark {
+	return slices.SortedFunc(slices.Values(r.Benchmarks), func(x, y Benchmark) int {
+		return cmp.Or(cmp.Compare(x.Package, y.Package), cmp.Compare(x.Name, y.Name))
+	})
+}
+
+func rank(verdict string) int { return slices.Index(severity, verdict) }
+
+// size is the largest difference of a benchmark by the units that have its verdict.
+func (b *Benchmark) size() (most float64) {
+	for _, m := range b.Metrics {
+		if m.Comparison.Verdict != b.Verdict {
+			continue
+		}
+		if m.Comparison.Ratio <= 0 {
+			return math.Inf(1) // from 0
+		}
+		most = max(most, math.Abs(math.Log(m.Comparison.Ratio)))
+	}
+	return most
+}
+
+func middle(all []Scatter) *Scatter {
+	of := func(figure func(Scatter) float64) float64 {
+		var values []float64
+		for _, s := range all {
+			values = append(values, figure(s))
+		}
+		return compare.Median(values)
+	}
+	return &Scatter{Layout: of(func(s Scatter) float64 { return s.Layout }), Slice: of(func(s Scatter) float64 { return s.Slice }), Share: of(func(s Scatter) float64 { return s.Share })}
+}
+
+// check applies a gate to every benchmark that reports its unit. It passes if all pass, and fails if
+// one fails. Packages that are equal pass.
+func (r *Result) check(g compare.Gate) Gated {
+	out := Gated{Outcome: compare.Outcome{Gate: g.String(), Verdict: compare.Undecided}}
+	count, checked := map[string]int{}, 0
+	for i := range r.Benchmarks {
+		b := &r.Benchmarks[i]
+		m := b.Metric(g.Metric)
+		if m == nil {
+			continue
+		}
+		o := g.Check(m.Comparison)
+		if o.Verdict == compare.Fail && m.Comparison.Verdict == compare.NotDecided {
+			o.Verdict, o.Text = compare.Undecided, "undecided: "+strings.TrimPrefix(o.Text, "fail: ")+", but the time did not suffice to confirm it with fresh layouts"
+		}
+		checked++
+		count[o.Verdict]++
+		if out.Worst == "" || gateRank(o.Verdict) < gateRank(out.Verdict) {
+			out.Worst, out.Verdict, out.Text = b.Title(), o.Verdict, o.Text
+		}
+	}
+	switch {
+	case checked == 0 && len(r.Benchmarks) == 0 && len(r.Equal) > 0:
+		out.Verdict, out.Text = compare.Pass, fmt.Sprintf("pass: both sides build the same test binaries (%s)", g)
+	case checked == 0:
+		out.Text = fmt.Sprintf("undecided: no benchmark reports %s", g.Metric)
+	case out.Verdict == compare.Pass:
+		out.Text = fmt.Sprintf("pass: %s holds for %d of %d benchmarks", g, count[compare.Pass], checked)
+	default:
+		_, why, _ := strings.Cut(out.Text, ": ")
+		out.Text = fmt.Sprintf("%s: %s: %d of %d benchmarks fail and %d are undecided; %s: %s", out.Verdict, g, count[compare.Fail], checked, count[compare.Undecided], out.Worst, why)
+	}
+	return out
+}
+
+func gateRank(verdict string) int {
+	return slices.Index([]string{compare.Fail, compare.Undecided, compare.Pass}, verdict)
+}
+
+// Passes reports whether all gates passed.
+func (r *Result) Passes() bool {
+	return !slices.ContainsFunc(r.Gates, func(g Gated) bool { return g.Verdict != compare.Pass })
+}
+
+// answer says in a sentence what was found.
+func (r *Result) answer() string {
+	count := map[string]int{}
+	var words, parts []string
+	for i := range r.Benchmarks { // the worst first
+		w := r.Benchmarks[i].word()
+		if count[w]++; count[w] == 1 {
+			words = append(words, w)
+		}
+	}
+	for _, w := range words {
+		parts = append(parts, fmt.Sprintf("%d %s", count[w], w))
+	}
+	text := fmt.Sprintf("%s against %s: ", r.B, r.A)
+	switch {
+	case len(r.Benchmarks) > 0:
+		text += fmt.Sprintf("of %d benchmarks %s", len(r.Benchmarks), strings.Join(parts, ", "))
+	case len(r.Equal) > 0:
+		return text + "both build the same test binaries, so nothing was measured"
+	default:
+		return text + r.Reason
+	}
+	if len(r.Equal) > 0 {
+		text += fmt.Sprintf("; the test binaries of %s are the same", format.Plural(len(r.Equal), "package"))
+	}
+	if r.TimeToDecide > 0 {
+		text += fmt.Sprintf("; about %v more would decide the rest", rounded(r.TimeToDecide))
+	}
+	return text
+}
+
+// rounded is a number of seconds as a duration that is no more exact than an estimate is.
+func rounded(seconds float64) time.Duration {
+	d := time.Duration(seconds) * time.Second
+	if d > 5*time.Minute {
+		return d.Round(time.Minute)
+	}
+	return d.Round(5 * time.Second)
+}

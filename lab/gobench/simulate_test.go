@@ -1,0 +1,238 @@
+package gobench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dyno/lab/compare"
+	"dyno/parts/quicktest"
+)
+
+// machine simulates binaries whose speed depends on their layout, on a clock of synctest.
+type machine struct {
+	random        *rand.Rand
+	ratio         map[string]float64 // of B over A; 1 if missing
+	layout, slice float64            // standard deviations of logarithms
+	allocs        map[string][2]float64
+	links         int
+}
+
+// level is the logarithm of the time of a benchmark in a binary, of which the path names the layout.
+func (m *machine) level(path, name string) float64 {
+	h := uint64(14695981039346656037)
+	for _, c := range path + name {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return m.layout * rand.New(rand.NewPCG(h, 1)).NormFloat64()
+}
+
+func (m *machine) link(context.Context, *pkg) ([2]string, error) {
+	time.Sleep(300 * time.Millisecond)
+	m.links++
+	return [2]string{fmt.Sprintf("a%d-%d", m.links, m.random.Uint64()), fmt.Sprintf("b%d-%d", m.links, m.random.Uint64())}, nil
+}
+
+func (m *machine) run(_ context.Context, j job) (outcome, error) {
+	n, err := strconv.Atoi(strings.TrimSuffix(j.time, "x"))
+	if err != nil {
+		return outcome{}, err
+	}
+	name := strings.Trim(strings.TrimPrefix(j.pattern, "^Benchmark"), "$")
+	side := 0
+	ratio := 1.0
+	if j.path[0] == 'b' {
+		side = 1
+		if r, ok := m.ratio[name]; ok {
+			ratio = r
+		}
+	}
+	const start, op = 5 * time.Millisecond, 1000.0
+	level := math.Exp(m.level(j.path, name)) * ratio * op
+	elapsed := level * math.Exp(m.slice*m.random.NormFloat64())
+	cpu := level*math.Exp(m.slice/2*m.random.NormFloat64())*float64(n) + float64(start)
+	time.Sleep(start + time.Duration(elapsed*float64(n)))
+	allocs, ok := m.allocs[name]
+	if !ok {
+		allocs = [2]float64{3, 3}
+	}
+	return outcome{cpu: time.Duration(cpu), output: output{readings: []reading{{name, n, map[string]float64{Time: elapsed, Bytes: 16 * allocs[side], Allocs: allocs[side]}}}}}, nil
+}
+
+// simulate measures benchmarks of one package on a simulated machine.
+func simulate(t *testing.T, m *machine, names []string, o Options) (res *Result) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		r := &run{Options: o, random: m.random, layouts: true, began: time.Now(), deadline: time.Now().Add(o.Budget), temp: dir, reported: map[string]bool{Time: true, CPU: true, Bytes: true, Allocs: true}, units: map[string]int{}, runJob: m.run, link: m.link}
+		r.Sides = [2]Side{{Title: "A"}, {Title: "B"}}
+		p := &pkg{path: "p", sides: [2]*binary{{}, {}}}
+		for _, name := range names {
+			b := &benchmark{pkg: p, name: name, procs: 1, count: 1}
+			b.size(1000, 5*time.Millisecond)
+			r.benchmarks = append(r.benchmarks, b)
+		}
+		if err := r.measure(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if over := time.Since(r.deadline); over > 3*time.Second {
+			t.Errorf("it took %v more than its budget", over)
+		}
+		res = r.result()
+	})
+	return res
+}
+
+func names(n int) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprintf("B%d", i))
+	}
+	return out
+}
+
+func alarms(r *Result) (n int) {
+	for _, b := range r.Benchmarks {
+		if b.Verdict == compare.Slower || b.Verdict == compare.Faster {
+			n++
+		}
+	}
+	return n
+}
+
+// In at most 5% of runs of equal programs a benchmark is called faster or slower, however many there
+// are, and the intervals hold the truth as often as they say.
+func TestRunsOfTheSame(t *testing.T) {
+	for _, tt := range []struct{ benchmarks, seconds int }{{2, 60}, {3, 60}, {12, 120}} {
+		const most = 0.05
+		runs := quicktest.Of(10, 400)
+		wrong, covered, intervals := 0, 0, 0
+		for seed := range runs {
+			m := &machine{random: rand.New(rand.NewPCG(uint64(seed), 7)), layout: 0.02, slice: 0.03}
+			r := simulate(t, m, names(tt.benchmarks), Options{Budget: time.Duration(tt.seconds) * time.Second})
+			if alarms(r) > 0 {
+				wrong++
+			}
+			for _, b := range r.Benchmarks {
+				if c := b.Metric(Time).Comparison; c.Interval != nil {
+					intervals++
+					if c.Interval[0] <= 1 && c.Interval[1] >= 1 {
+						covered++
+					}
+				}
+			}
+		}
+		t.Logf("%d benchmarks: %d of %d runs alarm, %d of %d intervals hold 1", tt.benchmarks, wrong, runs, covered, intervals)
+		if bound := most*float64(runs) + 2*math.Sqrt(most*float64(runs)); float64(wrong) > bound {
+			t.Errorf("%d of %d runs of equal programs alarm", wrong, runs)
+		}
+		if float64(covered) < 0.93*float64(intervals) {
+			t.Errorf("%d of %d intervals hold the truth", covered, intervals)
+		}
+	}
+}
+
+// A change of 3% in one of five benchmarks is found on a quiet machine, although layouts move each by
+// 1%, and the others are not called different.
+func TestAChangeIsFound(t *testing.T) {
+	runs := quicktest.Of(20, 100)
+	found, others := 0, 0
+	for seed := range runs {
+		m := &machine{random: rand.New(rand.NewPCG(uint64(seed), 8)), layout: 0.01, slice: 0.02, ratio: map[string]float64{"B2": 1.03}}
+		r := simulate(t, m, names(5), Options{Budget: 90 * time.Second})
+		for _, b := range r.Benchmarks {
+			switch {
+			case b.Name == "B2" && b.Verdict == compare.Slower:
+				found++
+			case b.Name != "B2" && (b.Verdict == compare.Slower || b.Verdict == compare.Faster):
+				others++
+			}
+		}
+		if found > 0 && r.Benchmarks[0].Name != "B2" && r.Benchmarks[0].Verdict != compare.Slower {
+			t.Errorf("the worst is not the first: %+v", r.Benchmarks[0])
+		}
+	}
+	t.Logf("found %d of %d, and %d that are none", found, runs, others)
+	if found < runs*16/20 {
+		t.Errorf("found in %d of %d runs", found, runs)
+	}
+	if others > runs/10 {
+		t.Errorf("%d of %d runs call an equal benchmark different", others, runs)
+	}
+}
+
+// Of a hundred benchmarks, for which a minute suffices for one generation or two, the one that takes
+// twice as long is confirmed.
+func TestALargeChangeAmongManyIsFound(t *testing.T) {
+	m := &machine{random: rand.New(rand.NewPCG(1, 10)), layout: 0.02, slice: 0.03, ratio: map[string]float64{"B42": 2}}
+	r := simulate(t, m, names(100), Options{Budget: time.Minute})
+	if b := r.Benchmarks[0]; b.Name != "B42" || b.Verdict != compare.Slower || alarms(r) != 1 {
+		t.Errorf("the first is %s: %s; %d are called different", b.Name, b.Verdict, alarms(r))
+	}
+	if len(r.Warnings) == 0 || r.TimeToDecide < 60 {
+		t.Errorf("it says %v, and %g s more for the others", r.Warnings, r.TimeToDecide)
+	}
+}
+
+// Two minutes give the intervals that docs/how-to/compare-benchmarks.md promises of a quiet machine.
+func TestPrecision(t *testing.T) {
+	for benchmarks, most := range map[int]float64{5: 0.02, 30: 0.05} {
+		for _, layout := range []float64{0.01, 0.02} {
+			var widths []float64
+			for seed := range quicktest.Of(3, 20) {
+				m := &machine{random: rand.New(rand.NewPCG(uint64(seed), 18)), layout: layout, slice: 0.03}
+				for _, b := range simulate(t, m, names(benchmarks), Options{Budget: DefaultBudget}).Benchmarks {
+					if in := b.Metric(Time).Comparison.Interval; in != nil {
+						widths = append(widths, math.Sqrt(in[1]/in[0])-1)
+					}
+				}
+			}
+			half := compare.Median(widths)
+			t.Logf("%d benchmarks that layouts move by %g%% and slices by 3%%: known within %.1f%%", benchmarks, layout*100, half*100)
+			if half > most {
+				t.Errorf("%d benchmarks are known within %.3f, want %.3f", benchmarks, half, most)
+			}
+		}
+	}
+}
+
+// Exact allocations are decided in seconds, and from 0 as well.
+func TestAllocationsAreExact(t *testing.T) {
+	m := &machine{random: rand.New(rand.NewPCG(1, 9)), layout: 0.02, slice: 0.1, allocs: map[string][2]float64{"B0": {12, 13}, "B1": {0, 1}, "B2": {5, 4}}}
+	gates, err := compare.ParseUnitGates("allocs/op<=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := simulate(t, m, names(4), Options{Budget: 10 * time.Second, Gates: gates})
+	want := map[string]string{"B0": compare.Slower, "B1": compare.Slower, "B2": compare.Faster, "B3": compare.Equal}
+	for _, b := range r.Benchmarks {
+		if m := b.Metric(Allocs); !m.Exact || m.Comparison.Verdict != want[b.Name] {
+			t.Errorf("%s: %+v", b.Name, m)
+		}
+	}
+	if g := r.Gates[0]; g.Verdict != compare.Fail || !strings.Contains(g.Text, "2 of 4 benchmarks fail") {
+		t.Errorf("the gate: %+v", g)
+	}
+}
+
+// What layouts move is separated from what slices do.
+func TestScatter(t *testing.T) {
+	m := &machine{random: rand.New(rand.NewPCG(3, 9)), layout: 0.04, slice: 0.01}
+	r := simulate(t, m, names(2), Options{Budget: 2 * time.Minute})
+	for _, b := range r.Benchmarks {
+		if b.Scatter == nil || b.Scatter.Layout < 0.02 || b.Scatter.Layout > 0.08 || b.Scatter.Slice > 0.02 || b.Scatter.Share < 0.8 {
+			t.Errorf("layouts move it by 4%% and slices differ by 1%%, it says %+v", b.Scatter)
+		}
+	}
+	m = &machine{random: rand.New(rand.NewPCG(4, 9)), slice: 0.03}
+	for _, b := range simulate(t, m, names(2), Options{Budget: 2 * time.Minute}).Benchmarks {
+		if b.Scatter == nil || b.Scatter.Layout > 0.02 {
+			t.Errorf("layouts do not move it, it says %+v", b.Scatter)
+		}
+	}
+}

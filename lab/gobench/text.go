@@ -1,0 +1,200 @@
+package gobench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"dyno/lab/compare"
+	"dyno/lab/report/format"
+)
+
+// lines is the number of benchmarks that the terminal shows unless all are asked for.
+const lines = 10
+
+// service is what a benchmark does not say.
+const service = "A benchmark is not the service: dyno compare measures that."
+
+// JSON writes the result as one object.
+func JSON(w io.Writer, r *Result) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(r)
+}
+
+// Print writes the result for people; all benchmarks, or the worst ten.
+func Print(w io.Writer, r *Result, all bool) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s.\n\n", format.Visible(r.Answer))
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for i, row := range r.table(all) {
+		if i == 0 && len(r.Benchmarks) == 0 {
+			break
+		}
+		fmt.Fprintln(t, strings.TrimRight(strings.Join(row, "\t"), "\t"))
+	}
+	t.Flush()
+	for _, line := range r.remarks(all) {
+		fmt.Fprintln(&b, format.Visible(line))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Markdown writes the result for a pull request: the gates first, then every benchmark.
+func Markdown(w io.Writer, r *Result) error {
+	var b strings.Builder
+	for _, g := range r.Gates {
+		fmt.Fprintf(&b, "**Gate** `%s`: %s\n\n", g.Gate, markdown(g.Text))
+	}
+	fmt.Fprintf(&b, "%s.\n", markdown(r.Answer))
+	if len(r.Benchmarks) > 0 {
+		for i, row := range r.table(true) {
+			for j := range row {
+				row[j] = markdown(row[j])
+			}
+			if i == 0 {
+				fmt.Fprintf(&b, "\n| %s |\n|%s\n", strings.Join(row, " | "), strings.Repeat("---|", len(row)))
+				continue
+			}
+			fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+		}
+	}
+	b.WriteByte('\n')
+	for _, line := range r.remarks(true) {
+		fmt.Fprintf(&b, "- %s\n", markdown(line))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// markdown makes a text one cell of a table, without markup.
+func markdown(s string) string {
+	return strings.NewReplacer("|", "\\|", "<", "&lt;", "*", "\\*", "_", "\\_", "`", "\\`").Replace(format.Visible(s))
+}
+
+// table is a row for each benchmark, after the heads: its verdict and its units.
+func (r *Result) table(all bool) [][]string {
+	rows := [][]string{{"verdict", "benchmark", "unit", "A", "B", "B/A", "95%", "also"}}
+	for i := range r.Benchmarks {
+		if !all && i == lines {
+			break
+		}
+		rows = append(rows, r.Benchmarks[i].row())
+	}
+	return rows
+}
+
+// row shows the unit that decides a benchmark's verdict, and what the others say.
+func (b *Benchmark) row() []string {
+	lead := b.lead()
+	row := []string{b.word(), format.Visible(b.Title()), lead.Unit, lead.figure(lead.A), lead.figure(lead.B), "", ""}
+	if c := lead.Comparison; c.Ratio > 0 {
+		row[5] = fmt.Sprintf("%.3f", c.Ratio)
+		switch {
+		case lead.Exact:
+			row[6] = "exact"
+		case c.Interval != nil:
+			row[6] = fmt.Sprintf("[%.3f, %.3f]", c.Interval[0], c.Interval[1])
+		}
+	}
+	var also []string
+	for i := range b.Metrics {
+		if m := &b.Metrics[i]; m != lead && m.Comparison.Verdict != compare.Invalid {
+			also = append(also, m.short())
+		}
+	}
+	return append(row, strings.Join(also, ", "))
+}
+
+// figure formats a figure of the unit: exact ones in full.
+func (m *Metric) figure(v float64) string {
+	if m.Exact {
+		return format.Whole(format.Value(v))
+	}
+	return format.Format(format.Value(v))
+}
+
+// lead is the unit that decides a benchmark's verdict.
+func (b *Benchmark) lead() *Metric {
+	for i := range b.Metrics {
+		if b.Metrics[i].Comparison.Verdict == b.Verdict {
+			return &b.Metrics[i]
+		}
+	}
+	return &b.Metrics[0]
+}
+
+// short says what a unit shows in a few words.
+func (m *Metric) short() string {
+	c := m.Comparison
+	text := m.Unit + " "
+	switch {
+	case c.Verdict == compare.Equal && m.Exact:
+		return text + "same"
+	case m.Exact || c.Ratio <= 0:
+		text += m.figure(m.A) + " to " + m.figure(m.B)
+	case c.Interval == nil:
+		text += fmt.Sprintf("%.3f", c.Ratio)
+	default:
+		text += fmt.Sprintf("%.3f [%.3f, %.3f]", c.Ratio, c.Interval[0], c.Interval[1])
+	}
+	if c.Verdict == compare.Faster || c.Verdict == compare.Slower || c.Verdict == compare.Changed {
+		text += " (" + word(c.Verdict, m.Unit) + ")"
+	}
+	return text
+}
+
+// word is the verdict in a word.
+func (b *Benchmark) word() string { return word(b.Verdict, b.lead().Unit) }
+
+// word is a verdict by a unit: fewer allocations are not faster.
+func word(verdict, unit string) string {
+	timed := unit == Time || unit == CPU
+	if !timed && verdict == compare.Faster {
+		return "better"
+	}
+	if !timed && verdict == compare.Slower {
+		return "worse"
+	}
+	return verdict
+}
+
+// remarks are the lines below the table.
+func (r *Result) remarks(all bool) (out []string) {
+	if n := len(r.Benchmarks) - lines; !all && n > 0 {
+		out = append(out, fmt.Sprintf("and %d more; --all lists them", n))
+	}
+	for i, s := range r.Skipped {
+		if !all && i == lines {
+			out = append(out, fmt.Sprintf("and %d more without a verdict; --all lists them", len(r.Skipped)-lines))
+			break
+		}
+		out = append(out, "no verdict: "+s.what()+": "+s.Why)
+	}
+	for _, w := range r.Warnings {
+		out = append(out, "warning: "+w)
+	}
+	if len(r.Benchmarks) == 0 {
+		return out
+	}
+	l := r.Layouts
+	switch {
+	case !l.Random:
+		out = append(out, "layouts: not random ("+l.Reason+"), so a change that only moves code about may count as a difference")
+	case l.Median != nil:
+		out = append(out, fmt.Sprintf("layouts: ns/op differs by %s from one generation to the next beyond what slices differ, %s of a slice's variance (medians): by the order of functions, and by other programs where they change. What moves code within a function remains",
+			percent(l.Median.Layout), format.Percent(format.Value(l.Median.Share))))
+	default:
+		out = append(out, "layouts: random; the time did not suffice to separate what they move from what slices do")
+	}
+	if l.Floor > 0 {
+		out = append(out, fmt.Sprintf("noise: A's odd against its even layouts are known to be equal within %s (median)", percent(l.Floor)))
+	}
+	return append(out, service)
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.1f%%", share*100) }
