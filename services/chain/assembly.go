@@ -1,6 +1,8 @@
 package chain
 
 import (
+	"time"
+
 	"dyno/parts/assembly"
 	"dyno/services/chain/node"
 	"dyno/services/chain/raft"
@@ -14,8 +16,14 @@ type Config struct {
 	State     string `seam:"state"`
 
 	Sealing node.Sealing
+	Answers Answers
 
 	Raft func(*raft.Options) // changes how several nodes agree, for ServiceWith; nil: nothing does
+}
+
+// Answers says when a transaction's hash is answered.
+type Answers struct {
+	BlockWait time.Duration `set:"block_wait" default:"0s" min:"0s" max:"1m" doc:"time that the answer to eth_sendRawTransaction or eth_sendTransaction, which is given when the transaction is durable, waits for its block as well, at most; 0: it does not wait"`
 }
 
 // Assembly is the service's seams, settings and ladder. The plain program is before its first step:

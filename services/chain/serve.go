@@ -19,6 +19,7 @@ import (
 	"dyno/parts/httploop"
 	"dyno/parts/tracing"
 	"dyno/services/chain/api"
+	"dyno/services/chain/api/accounts"
 	"dyno/services/chain/api/evm"
 	"dyno/services/chain/api/filter"
 	"dyno/services/chain/blockchain"
@@ -40,6 +41,8 @@ type serving struct {
 	readOnly  bool
 	logSample config.Pairs
 	nodes     nodes
+	keys      devKeys
+	legacy    bool // transactions without a chain id are taken, too
 
 	change func(*Config)
 	config Config // since start
@@ -48,6 +51,8 @@ type serving struct {
 func (f *serving) declare(set *pflag.FlagSet) {
 	set.StringVar(&f.genesis, "genesis", "", "`FILE` with the genesis of the chain, as go-ethereum has it; a folder keeps its own, and a new one has the development chain without it")
 	f.nodes.declare(set)
+	f.keys.declare(set)
+	set.BoolVar(&f.legacy, "rpc.allow-unprotected-txs", false, "take transactions without a chain id (before EIP-155), too, such as those that deploy well-known factories; other chains would take them as well")
 	f.logSample.Alone = tracing.Others
 	set.Var(&f.logSample, "log-sample", "share of calls that are logged: `[METHOD=]RATE`, such as eth_call=0.01; repeatable. Calls whose trace is recorded (--otlp) are logged without it")
 	set.BoolVar(&f.readOnly, "read-only", false, "serve the chain as it is: transactions are refused, and no blocks are sealed")
@@ -79,7 +84,7 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	}
 	env.Debug.Handle("GET /debug/chain/backup", f.nodes.backups(env, n))
 	c := n.Chain()
-	return f.serve(env, c, api.Backend{Genesis: c.Genesis, Blocks: c.Blocks, States: c, Pool: n, Feed: n, Recent: api.NewRecent()}, n.Ready, n.Close)
+	return f.serve(env, c, api.Backend{Genesis: c.Genesis, Blocks: c.Blocks, States: c, Pool: n, Feed: n, Recent: api.NewRecent(), BlockWait: f.config.Answers.BlockWait}, n.Ready, n.Close)
 }
 
 // Bounds that are no settings.
@@ -153,7 +158,7 @@ func (f *serving) openNode(ctx context.Context, env *daemon.Env, g *genesis.Gene
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	o := node.Options{Sealing: policy, Pool: waiting, Checkpoint: checkpoint, Space: space(env.Data), Log: env.Log, Fail: env.Fail}
+	o := node.Options{Sealing: policy, Pool: waiting, Checkpoint: checkpoint, Space: space(env.Data), Unprotected: f.legacy, Log: env.Log, Fail: env.Fail}
 	if env.Tracer != nil {
 		o.Tracer = env.Tracer
 	}
@@ -189,6 +194,11 @@ func (f *serving) serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 	methods, filters := api.Methods(b, version()), filter.New(b)
 	maps.Copy(methods, filters.Methods())
 	maps.Copy(methods, evm.Methods(b, executions))
+	keys, err := f.keys.open(env, b.Genesis, f.readOnly)
+	if err != nil {
+		return rpc{}, err
+	}
+	maps.Copy(methods, accounts.Methods(b, keys, methods))
 	m, err := newMetrics(env, b, methods)
 	if err != nil {
 		return rpc{}, err

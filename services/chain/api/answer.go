@@ -80,3 +80,15 @@ func newBlock(b *types.Block, whole bool, signer types.Signer) *block {
 	}
 	return out
 }
+
+// pendingBlock is a block that is not sealed. What is not decided yet is null, as in go-ethereum.
+type pendingBlock struct {
+	*block
+	Hash  *common.Hash      `json:"hash"`
+	Nonce *types.BlockNonce `json:"nonce"`
+	Miner *common.Address   `json:"miner"`
+}
+
+func newPending(s *Sealed, whole bool) *pendingBlock {
+	return &pendingBlock{block: newBlock(s.Block, whole, s.Signer)}
+}

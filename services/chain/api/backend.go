@@ -9,6 +9,7 @@ package api
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/state"
@@ -26,6 +27,10 @@ type Backend struct {
 	Pool    Pool
 	Feed    Feed
 	Recent  *Recent // nil: each block is read when it is asked for
+
+	// BlockWait is how long the answer to a transaction that the next blocks can have waits for its
+	// block, at most.
+	BlockWait time.Duration
 }
 
 // Blocks are the stored blocks. *store.Store implements it. What is not there is store.ErrNotFound.
@@ -56,6 +61,11 @@ type Pool interface {
 	Waiting(hash common.Hash) *types.Transaction
 	// Nonce returns the nonce after the executable transactions of an account; false: it has none.
 	Nonce(of common.Address) (uint64, bool)
+	// PendingState returns the header of the block that would be sealed next, and the state after all
+	// that waits and can be executed, for one caller, who may change it. Nil: no block follows the head.
+	PendingState() (*state.StateDB, *types.Header, error)
+	// PendingBlock returns that block, with what consensus knows of its receipts; nil likewise.
+	PendingBlock() (*types.Block, types.Receipts, error)
 	// Stats counts the waiting transactions: those that the next blocks take, and those behind a gap.
 	Stats() (executable, queued int)
 }
@@ -92,6 +102,12 @@ func (ReadOnly) Waiting(common.Hash) *types.Transaction { return nil }
 
 // Nonce implements Pool.
 func (ReadOnly) Nonce(common.Address) (uint64, bool) { return 0, false }
+
+// PendingState implements Pool.
+func (ReadOnly) PendingState() (*state.StateDB, *types.Header, error) { return nil, nil, nil }
+
+// PendingBlock implements Pool.
+func (ReadOnly) PendingBlock() (*types.Block, types.Receipts, error) { return nil, nil, nil }
 
 // Stats implements Pool.
 func (ReadOnly) Stats() (executable, queued int) { return 0, 0 }

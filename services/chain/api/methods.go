@@ -27,7 +27,6 @@ func Methods(b Backend, version string) map[string]jsonrpc.Method {
 	m := methods{b, execution.New(b.Genesis), types.LatestSigner(b.Genesis.Config), newTips(b)}
 	chainID := b.Genesis.Config.ChainID
 	all := map[string]jsonrpc.Method{
-		"eth_accounts":       constant([]common.Address{}), // keys are with clients only
 		"eth_chainId":        constant(hexutil.EncodeBig(chainID)),
 		"eth_syncing":        constant(false),
 		"net_version":        constant(chainID.String()),
@@ -48,8 +47,10 @@ func Methods(b Backend, version string) map[string]jsonrpc.Method {
 		"eth_maxPriorityFeePerGas": without(m.maxPriorityFeePerGas),
 		"eth_feeHistory":           m.feeHistory,
 
-		"eth_sendRawTransaction": m.sendRawTransaction,
-		"txpool_status":          without(m.poolStatus),
+		"eth_sendRawTransaction":     m.sendRawTransaction,
+		"eth_sendRawTransactionSync": m.sendRawTransactionSync,
+
+		"txpool_status": without(m.poolStatus),
 	}
 	m.addState(all)
 	m.addRaw(all)
@@ -148,6 +149,9 @@ func (m methods) blockNumber() (any, error) {
 }
 
 func (m methods) block(s *Sealed, whole bool) (any, error) {
+	if s.Pending {
+		return newPending(s, whole), nil
+	}
 	return newBlock(s.Block, whole, s.Signer), nil
 }
 
@@ -197,16 +201,6 @@ func (m methods) receipt(ctx context.Context, hash common.Hash) (any, error) {
 		return nil, err
 	}
 	return newReceipt(receipts[index], s.Transactions()[index], s.Signer), nil
-}
-
-// executable reports whether the next block may have a transaction; nil is none.
-func (m methods) executable(tx *types.Transaction) bool {
-	if tx == nil {
-		return false
-	}
-	from, err := types.Sender(m.latest, tx)
-	next, ok := m.Pool.Nonce(from)
-	return err == nil && ok && tx.Nonce() < next
 }
 
 func (m methods) receipts(s *Sealed) (any, error) {

@@ -139,6 +139,9 @@ func (m methods) getProof(ctx context.Context, params []byte) (any, error) {
 	if len(texts) > mostProofs {
 		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "too many storage keys requested (max %d, got %d)", mostProofs, len(texts))
 	}
+	if isPending(at) {
+		at = Latest() // there are no proofs of what is not sealed
+	}
 	db, header, err := m.State(at)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"dyno/services/chain/execution"
 )
 
-// Draft is the block after the head, while it is made. The goroutine that appends owns it.
+// Draft is the block after the head, while it is made. One goroutine at a time uses it.
 type Draft struct {
 	*execution.Builder
 
@@ -21,7 +21,7 @@ type Draft struct {
 }
 
 // Begin begins the block after the head, with a time in seconds since 1970. The draft is abandoned,
-// or finished and then put, before another one or Append.
+// or finished. The goroutine that appends may put it, before it puts another one or calls Append.
 func (c *Chain) Begin(time uint64) (*Draft, error) {
 	head := c.Head()
 	db, err := c.states.At(head)
@@ -44,6 +44,9 @@ func (d *Draft) Finish() (err error) {
 
 // Block is the finished block.
 func (d *Draft) Block() *types.Block { return d.block }
+
+// Receipts are those of the finished block: what consensus knows of them.
+func (d *Draft) Receipts() types.Receipts { return d.receipts }
 
 // Put stores a finished draft as the new head. After an error the chain is as it was, or can no
 // longer be appended to.

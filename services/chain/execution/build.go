@@ -101,6 +101,9 @@ func (b *Builder) Header() *types.Header { return b.header }
 // GasLeft is the gas that the block still has.
 func (b *Builder) GasLeft() uint64 { return b.gas.Available(b.evm.GetRules().IsAmsterdam) }
 
+// Len is the number of transactions that the block has so far.
+func (b *Builder) Len() int { return len(b.body.Transactions) }
+
 // Add executes a transaction as the block's next one. After an error the block is as before: the
 // transaction cannot be in it.
 func (b *Builder) Add(tx *types.Transaction) error {
@@ -126,6 +129,19 @@ func (b *Builder) Add(tx *types.Transaction) error {
 	b.logs = append(b.logs, receipt.Logs...)
 	return nil
 }
+
+// Beyond returns a builder that executes what does not fit into the block, over a copy of its state
+// and with some gas of its own. It is for looking ahead: there is no block to finish.
+func (b *Builder) Beyond(gas uint64) *Builder {
+	beyond := *b
+	beyond.db, beyond.gas, beyond.accesses = b.db.Copy(), core.NewGasPool(gas), bal.NewConstructionBlockAccessList()
+	beyond.body, beyond.receipts, beyond.logs = types.Body{}, nil, nil
+	beyond.evm = vm.NewEVM(core.NewEVMBlockContext(b.header, b.chain, nil), &unprepared{StateDB: beyond.db}, b.executor.config, vm.Config{})
+	return &beyond
+}
+
+// State is the state after the transactions that were added. Finish changes it.
+func (b *Builder) State() *gethstate.StateDB { return b.db }
 
 // Finish returns the block with the transactions that were added, and their receipts. The state is
 // the one after the block, to be committed.
