@@ -66,6 +66,9 @@ type Pool interface {
 	PendingState() (*state.StateDB, *types.Header, error)
 	// PendingBlock returns that block, with what consensus knows of its receipts; nil likewise.
 	PendingBlock() (*types.Block, types.Receipts, error)
+	// Content returns the waiting transactions by sender, each sender's in the order of nonces: those
+	// that the next blocks take, and those behind a gap.
+	Content() (executable, queued map[common.Address]types.Transactions)
 	// Stats counts the waiting transactions: those that the next blocks take, and those behind a gap.
 	Stats() (executable, queued int)
 }
@@ -108,6 +111,11 @@ func (ReadOnly) PendingState() (*state.StateDB, *types.Header, error) { return n
 
 // PendingBlock implements Pool.
 func (ReadOnly) PendingBlock() (*types.Block, types.Receipts, error) { return nil, nil, nil }
+
+// Content implements Pool.
+func (ReadOnly) Content() (executable, queued map[common.Address]types.Transactions) {
+	return nil, nil
+}
 
 // Stats implements Pool.
 func (ReadOnly) Stats() (executable, queued int) { return 0, 0 }

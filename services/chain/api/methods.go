@@ -18,13 +18,13 @@ type methods struct {
 	Backend
 	executor *execution.Executor
 	latest   types.Signer // of transactions that wait
-	tips     *tips
+	tips     *Tips
 }
 
 // Methods returns the methods by name. Those of other packages are added with maps.Copy. Version
 // is what web3_clientVersion answers.
 func Methods(b Backend, version string) map[string]jsonrpc.Method {
-	m := methods{b, execution.New(b.Genesis), types.LatestSigner(b.Genesis.Config), newTips(b)}
+	m := methods{b, execution.New(b.Genesis), types.LatestSigner(b.Genesis.Config), NewTips(b)}
 	chainID := b.Genesis.Config.ChainID
 	all := map[string]jsonrpc.Method{
 		"eth_chainId":        constant(hexutil.EncodeBig(chainID)),
@@ -50,9 +50,13 @@ func Methods(b Backend, version string) map[string]jsonrpc.Method {
 		"eth_sendRawTransaction":     m.sendRawTransaction,
 		"eth_sendRawTransactionSync": m.sendRawTransactionSync,
 
-		"txpool_status": without(m.poolStatus),
+		"txpool_status":      without(m.poolStatus),
+		"txpool_content":     without(m.poolContent),
+		"txpool_contentFrom": m.poolContentFrom,
+		"txpool_inspect":     without(m.poolInspect),
 	}
 	m.addState(all)
+	m.addChain(all)
 	m.addRaw(all)
 	return all
 }
@@ -213,12 +217,4 @@ func (m methods) receipts(s *Sealed) (any, error) {
 		all[i] = newReceipt(r, s.Transactions()[i], s.Signer)
 	}
 	return all, nil
-}
-
-func (m methods) poolStatus() (any, error) {
-	executable, queued := m.Pool.Stats()
-	return struct {
-		Pending hexutil.Uint `json:"pending"`
-		Queued  hexutil.Uint `json:"queued"`
-	}{hexutil.Uint(executable), hexutil.Uint(queued)}, nil
 }

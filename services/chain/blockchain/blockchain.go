@@ -157,7 +157,7 @@ func (c *Chain) Append(ctx context.Context, block *types.Block) error {
 
 // execute executes a block over the state of the head, and keeps the state after it.
 func (c *Chain) execute(ctx context.Context, block *types.Block) (types.Receipts, error) {
-	db, err := c.states.At(c.Head())
+	db, err := c.states.Next(c.Head())
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ type Draft struct {
 // or finished. The goroutine that appends may put it, before it puts another one or calls Append.
 func (c *Chain) Begin(time uint64) (*Draft, error) {
 	head := c.Head()
-	db, err := c.states.At(head)
+	db, err := c.states.Next(head)
 	if err != nil {
 		return nil, err
 	}
@@ -44,9 +44,6 @@ func (d *Draft) Finish() (err error) {
 
 // Block is the finished block.
 func (d *Draft) Block() *types.Block { return d.block }
-
-// Receipts are those of the finished block: what consensus knows of them.
-func (d *Draft) Receipts() types.Receipts { return d.receipts }
 
 // Put stores a finished draft as the new head. After an error the chain is as it was, or can no
 // longer be appended to.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/consensus/misc/eip1559"
@@ -14,6 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/core/types/bal"
 	"github.com/ethereum/go-ethereum/core/vm"
+	"github.com/ethereum/go-ethereum/trie"
 
 	"dyno/services/chain/state"
 )
@@ -140,8 +142,21 @@ func (b *Builder) Beyond(gas uint64) *Builder {
 	return &beyond
 }
 
-// State is the state after the transactions that were added. Finish changes it.
+// State is the state after the transactions that were added.
 func (b *Builder) State() *gethstate.StateDB { return b.db }
+
+// Preview returns the block with the transactions that were added, and their receipts, as it would be
+// if it were finished now, except for what only that computes: the root is the parent's, and
+// there are no requests. More can be added.
+func (b *Builder) Preview() (*types.Block, types.Receipts) {
+	header := types.CopyHeader(b.header)
+	header.Root, header.GasUsed = b.parent.Root, b.gas.Used()
+	if b.evm.GetRules().IsPrague {
+		header.RequestsHash = &types.EmptyRequestsHash
+	}
+	body := b.body
+	return types.NewBlock(header, &body, b.receipts, trie.NewStackTrie(nil)), slices.Clone(b.receipts)
+}
 
 // Finish returns the block with the transactions that were added, and their receipts. The state is
 // the one after the block, to be committed.

@@ -130,8 +130,14 @@ func (s *States) marked(header *types.Header) (mark, error) {
 }
 
 // At implements state.States.
-func (s *States) At(header *types.Header) (*gethstate.StateDB, error) {
-	o := &over{s: s, root: types.EmptyRootHash, rooted: true, opened: map[common.Address]common.Hash{}, changes: newChanges(mark{}),
+func (s *States) At(header *types.Header) (*gethstate.StateDB, error) { return s.over(header, false) }
+
+// Next implements state.States.
+func (s *States) Next(header *types.Header) (*gethstate.StateDB, error) { return s.over(header, true) }
+
+// over returns the state after a block. Of the newest state, one that is next has the tries.
+func (s *States) over(header *types.Header, next bool) (*gethstate.StateDB, error) {
+	o := &over{s: s, next: next, root: types.EmptyRootHash, rooted: true, opened: map[common.Address]common.Hash{}, changes: newChanges(mark{}),
 		delta: newChanges(mark{}), reader: &reader{s: s, empty: header == nil}}
 	if header != nil {
 		m, err := s.marked(header)

@@ -2,7 +2,9 @@ package mempool
 
 import (
 	"container/heap"
+	"maps"
 	"math/big"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -87,6 +89,29 @@ func (p *Pool) Accepted(from common.Address) (uint64, bool) {
 		nonce++
 	}
 	return nonce, true
+}
+
+// Content returns the transactions that are durable, by sender, each sender's in the order of nonces:
+// those that the next blocks take, and those behind a gap.
+func (p *Pool) Content() (executable, queued map[common.Address]types.Transactions) {
+	executable, queued = map[common.Address]types.Transactions{}, map[common.Address]types.Transactions{}
+	for i := range p.shards {
+		p.mu.RLock()
+		p.shards[i].mu.Lock()
+		for from, s := range p.shards[i].senders {
+			for _, nonce := range slices.Sorted(maps.Keys(s.slots)) {
+				into := executable
+				if nonce >= s.gap {
+					into = queued
+				}
+				if e := s.slots[nonce].durable(); e != nil {
+					into[from] = append(into[from], e.Tx)
+				}
+			}
+		}
+		p.unlock(&p.shards[i])
+	}
+	return executable, queued
 }
 
 // durable returns the newest entry of a nonce that is durable; nil: none is. One that replaces it

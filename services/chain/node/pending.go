@@ -28,11 +28,10 @@ type ahead struct {
 	txs     types.Transactions // that were tried, in their order
 	draft   *blockchain.Draft  // nil: there is none
 	beyond  *execution.Builder // has what the block has no room for; nil: there is nothing
-	state   *gethstate.StateDB // a copy, since the draft was finished; nil: it was not
 }
 
 // PendingBlock is the next block as it would be sealed now, with what consensus knows of its
-// receipts.
+// receipts. Its root is not computed.
 func (n *Node) PendingBlock() (*types.Block, types.Receipts, error) {
 	a := &n.ahead
 	a.mu.Lock()
@@ -40,14 +39,8 @@ func (n *Node) PendingBlock() (*types.Block, types.Receipts, error) {
 	if err := n.lookAhead(); err != nil {
 		return nil, nil, err
 	}
-	if a.state == nil {
-		a.state = a.newest().Copy()
-		if err := a.draft.Finish(); err != nil {
-			a.forget()
-			return nil, nil, err
-		}
-	}
-	return a.draft.Block(), a.draft.Receipts(), nil
+	block, receipts := a.draft.Preview()
+	return block, receipts, nil
 }
 
 // PendingState returns the header of the next block as it would be sealed now, and the state after
@@ -59,11 +52,7 @@ func (n *Node) PendingState() (*gethstate.StateDB, *types.Header, error) {
 	if err := n.lookAhead(); err != nil {
 		return nil, nil, err
 	}
-	from := a.state
-	if from == nil {
-		from = a.newest()
-	}
-	return from.Copy(), types.CopyHeader(a.draft.Header()), nil
+	return a.newest().Copy(), types.CopyHeader(a.draft.Header()), nil
 }
 
 // lookAhead makes ahead that of the present. Its lock is held.
@@ -93,10 +82,10 @@ func (n *Node) lookAhead() error {
 	}
 }
 
-// grows reports whether transactions are those that were tried, and others behind them, for which
-// the draft is open.
+// grows reports whether transactions are those that were tried, and others behind them, which
+// can be added.
 func (a *ahead) grows(txs types.Transactions) bool {
-	if a.state != nil || a.beyond != nil || len(txs) < len(a.txs) {
+	if a.beyond != nil || len(txs) < len(a.txs) {
 		return false
 	}
 	for i, tx := range a.txs {
@@ -147,5 +136,5 @@ func (a *ahead) forget() {
 	if a.beyond != nil {
 		a.beyond.Abandon()
 	}
-	a.parent, a.changes, a.txs, a.draft, a.beyond, a.state = nil, 0, nil, nil, nil, nil
+	a.parent, a.changes, a.txs, a.draft, a.beyond = nil, 0, nil, nil, nil
 }

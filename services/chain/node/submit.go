@@ -206,6 +206,12 @@ func (n *Node) Waiting(hash common.Hash) *types.Transaction {
 // Nonce returns the nonce after the executable transactions of an account; false: it has none.
 func (n *Node) Nonce(of common.Address) (uint64, bool) { return n.pool.Accepted(of) }
 
+// Content returns the waiting transactions by sender, each sender's in the order of nonces: those that
+// the next blocks take, and those behind a gap.
+func (n *Node) Content() (executable, queued map[common.Address]types.Transactions) {
+	return n.pool.Content()
+}
+
 // Pool are figures of what waits.
 func (n *Node) Pool() mempool.Stats { return n.pool.Stats() }
 

@@ -62,7 +62,7 @@ func benchmarkTransfers(b *testing.B, open opener, rootEvery uint64, accounts, s
 	for b.Loop() {
 		began := time.Now()
 		t0 := cpu()
-		db, err := s.At(head)
+		db, err := s.Next(head)
 		if err != nil {
 			b.Fatal(err)
 		}

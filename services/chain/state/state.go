@@ -27,17 +27,20 @@ const Kept = 128
 // They need not survive a crash whole: after it an older state is the newest, and the chain
 // executes the blocks since then again.
 type States interface {
-	// At returns the state after a block, to read or to execute the next block over; nil is the
-	// empty state before block 0. Each call returns another one, for one goroutine. A state of
-	// which 128 newer ones exist may report errors from then on.
+	// At returns the state after a block, to read or to execute over; nil is the empty state before
+	// block 0. Each call returns another one, for one goroutine. A state of which 128 newer ones exist
+	// may report errors from then on.
 	At(header *types.Header) (*gethstate.StateDB, error)
+
+	// Next is At for a state that will be committed: its root costs less.
+	Next(header *types.Header) (*gethstate.StateDB, error)
 
 	// Reader returns the accounts and slots after a block, for any number of goroutines, under the
 	// same condition. It costs less than At.
 	Reader(header *types.Header) (gethstate.StateReader, error)
 
 	// Commit keeps db as the state after a block, which was executed over it under these rules. Db
-	// came from At with the block's parent, the newest state, and is not usable afterwards. The error
+	// came from Next with the block's parent, the newest state, and is not usable afterwards. The error
 	// may be that its root is not the header's.
 	Commit(db *gethstate.StateDB, header *types.Header, rules params.Rules) error
 
@@ -58,7 +61,7 @@ type States interface {
 
 // Allocate commits the accounts of a genesis as the state after block 0.
 func Allocate(s States, alloc types.GenesisAlloc, header *types.Header) error {
-	db, err := s.At(nil)
+	db, err := s.Next(nil)
 	if err != nil {
 		return err
 	}

@@ -116,7 +116,7 @@ func (e era) run(t testing.TB, s state.States, parent *types.Header, block []tra
 }
 
 func at(s state.States, header *types.Header) *gethstate.StateDB {
-	db, err := s.At(header)
+	db, err := s.Next(header)
 	if err != nil {
 		panic(fmt.Sprint(header.Number, err))
 	}

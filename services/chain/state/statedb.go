@@ -81,6 +81,9 @@ func (s *stateDB) At(header *types.Header) (*gethstate.StateDB, error) {
 	return db, missing(header, err)
 }
 
+// Next implements States.
+func (s *stateDB) Next(header *types.Header) (*gethstate.StateDB, error) { return s.At(header) }
+
 // Reader implements States.
 func (s *stateDB) Reader(header *types.Header) (gethstate.StateReader, error) {
 	root, err := s.Root(header)

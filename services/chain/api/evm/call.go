@@ -39,22 +39,34 @@ func (m *methods) scene(params []byte) (*scene, error) {
 	if err := jsonrpc.Params(params, 1, &s.message, &at, &changed, &seen); err != nil {
 		return nil, err
 	}
+	if err := s.message.judgeBlobFee(); err != nil {
+		return nil, err
+	}
 	var err error
 	if s.db, s.original, err = m.node.State(at); err != nil {
 		return nil, err
 	}
+	return s, m.set(s, changed, &seen)
+}
+
+// set changes what the call of a scene sees, and judges the call.
+func (m *methods) set(s *scene, changed accounts, seen *block) (err error) {
 	if s.header, err = seen.apply(s.original, m.chain.Config()); err != nil {
-		return nil, err
+		return err
 	}
 	if seen.BlobBaseFee != nil {
 		s.blobBaseFee = seen.BlobBaseFee.ToInt()
 	}
-	if err := s.message.judge(m.chain.Config().ChainID, s.header.BaseFee); err != nil {
-		return nil, err
+	baseFee := s.original.BaseFee // whatever fork an overridden number means
+	if seen.BaseFeePerGas != nil {
+		baseFee = seen.BaseFeePerGas.ToInt()
+	}
+	if err := s.message.judge(m.chain.Config().ChainID, baseFee); err != nil {
+		return err
 	}
 	rules := m.chain.Config().Rules(s.header.Number, s.header.Difficulty.Sign() == 0, s.header.Time)
 	s.precompiles = vm.ActivePrecompiledContracts(rules)
-	return s, changed.apply(s.db, s.precompiles)
+	return changed.apply(s.db, s.precompiles)
 }
 
 func (m *methods) call(ctx context.Context, params []byte) (any, error) {
@@ -79,9 +91,9 @@ func (m *methods) call(ctx context.Context, params []byte) (any, error) {
 	return hexutil.Bytes(result.ReturnData), nil
 }
 
-// execute executes a call once.
-func (m *methods) execute(ctx context.Context, s *scene) (*core.ExecutionResult, error) {
-	msg := s.message.core(s.header.BaseFee, m.o.Gas).SkipExecutionGasCapCheck()
+// prepare returns the message of a call, and the block that it sees.
+func (m *methods) prepare(s *scene) (*core.Message, vm.BlockContext) {
+	msg := s.message.core(s.header.BaseFee, m.o.Gas)
 	msg.GasLimit = min(msg.GasLimit, m.o.Gas)
 	env := core.NewEVMBlockContext(s.header, m.chain, nil)
 	env.GetHash = core.GetHashFn(s.original, m.chain)
@@ -94,11 +106,17 @@ func (m *methods) execute(ctx context.Context, s *scene) (*core.ExecutionResult,
 	if msg.BlobGasFeeCap != nil && msg.BlobGasFeeCap.IsZero() {
 		env.BlobBaseFee = new(big.Int)
 	}
+	return msg, env
+}
+
+// execute executes a call once.
+func (m *methods) execute(ctx context.Context, s *scene) (*core.ExecutionResult, error) {
+	msg, env := m.prepare(s)
 	evm := vm.NewEVM(env, s.db, m.chain.Config(), vm.Config{NoBaseFee: true})
 	defer evm.Release()
 	evm.SetPrecompiles(s.precompiles)
 	defer watch(ctx, evm)()
-	result, err := core.ApplyMessage(evm, msg, core.NewGasPool(m.o.Gas))
+	result, err := core.ApplyMessage(evm, msg.SkipExecutionGasCapCheck(), core.NewGasPool(m.o.Gas))
 	switch {
 	case s.db.Error() != nil:
 		return nil, s.db.Error()

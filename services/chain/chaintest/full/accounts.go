@@ -130,9 +130,20 @@ func seesPending(c *chaintest.Client) {
 		c.T.Errorf("the receipt is %+v", r)
 	}
 	late := from.At(100, to, 1)
+	defer inPool(c, from.Address(), late.Hash())
 	var refused *chaintest.Error
 	err := c.Try(nil, "eth_sendRawTransactionSync", chaintest.Raw(late), 1)
 	if refused, _ = err.(*chaintest.Error); refused == nil || refused.Code != 4 || string(refused.Data) != `"`+late.Hash().Hex()+`"` {
 		c.T.Errorf("a transaction behind a gap: %v", err)
+	}
+}
+
+// inPool checks that a transaction with the nonce 100 waits behind a gap.
+func inPool(c *chaintest.Client, from common.Address, hash common.Hash) {
+	type byNonce map[string]struct{ Hash common.Hash }
+	own := chaintest.Get[struct{ Pending, Queued byNonce }](c, "txpool_contentFrom", from)
+	all := chaintest.Get[struct{ Pending, Queued map[string]byNonce }](c, "txpool_content")
+	if own.Queued["100"].Hash != hash || all.Queued[from.Hex()]["100"].Hash != hash || len(own.Pending) > 0 {
+		c.T.Errorf("the pool has %+v of the sender", own)
 	}
 }
