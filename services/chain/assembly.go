@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"dyno/parts/assembly"
+	"dyno/services/chain/blockchain"
 	"dyno/services/chain/node"
 	"dyno/services/chain/raft"
 )
@@ -17,8 +18,17 @@ type Config struct {
 
 	Sealing node.Sealing
 	Answers Answers
+	History int `set:"history" default:"128" min:"0" max:"1000000000" doc:"number of the last blocks whose states are kept for calls, traces and reads of accounts; 0: all, from when it is set. Up to 128 leaves a folder that keeps more as it is; proofs are of 128"`
 
 	Raft func(*raft.Options) // changes how several nodes agree, for ServiceWith; nil: nothing does
+}
+
+// history is the setting in the form of blockchain.Options.
+func (c Config) history() int64 {
+	if c.History == 0 {
+		return blockchain.AllStates
+	}
+	return int64(c.History)
 }
 
 // Answers says when a transaction's hash is answered.

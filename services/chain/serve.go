@@ -69,7 +69,7 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	f.config = assembly.Bind[Config](env.Choice)
 	f.change(&f.config)
 	if f.readOnly {
-		c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: f.config.State}, env.Stderr)
+		c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: f.config.State, History: f.config.history()}, env.Stderr)
 		if err != nil {
 			return daemon.Running{}, err
 		}
@@ -147,7 +147,7 @@ func (f *serving) openNode(ctx context.Context, env *daemon.Env, g *genesis.Gene
 	if err := os.RemoveAll(filepath.Join(env.Data, copied)); err != nil {
 		return nil, err
 	}
-	c, err := openChain(ctx, env.Data, g, blockchain.Options{States: f.config.State, Begin: genesis.Development()}, env.Stderr)
+	c, err := openChain(ctx, env.Data, g, blockchain.Options{States: f.config.State, History: f.config.history(), Begin: genesis.Development()}, env.Stderr)
 	if err != nil {
 		return nil, err
 	}

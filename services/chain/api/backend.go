@@ -50,6 +50,9 @@ type States interface {
 	// StateAt returns the state after a block, for one caller, who may change it. It is an error for
 	// a block whose state is no longer kept.
 	StateAt(*types.Header) (*state.StateDB, error)
+	// Kept says of which blocks the states are there: the oldest of them, and the number of the last
+	// blocks for which they are kept; 0: all since the oldest.
+	Kept() (oldest, window uint64)
 }
 
 // Pool is the waiting transactions. *node.Node implements it.

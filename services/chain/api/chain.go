@@ -169,15 +169,20 @@ func (m methods) capabilities() (any, error) {
 	var out capabilities
 	head := m.States.Head()
 	out.Head.Number, out.Head.Hash = hexutil.Uint64(head.Number.Uint64()), head.Hash()
-	out.State.DeleteStrategy = &deleteStrategy{"window", keptStates}
-	if n := head.Number.Uint64(); n >= keptStates {
-		out.State.OldestBlock = hexutil.Uint64(n + 1 - keptStates)
+	n := head.Number.Uint64()
+	oldest, window := m.States.Kept()
+	out.State.OldestBlock = hexutil.Uint64(oldest)
+	if window > 0 {
+		out.State.DeleteStrategy = &deleteStrategy{"window", hexutil.Uint64(window)}
 	}
-	out.StateProofs = out.State
+	out.StateProofs.DeleteStrategy = &deleteStrategy{"window", provenStates}
+	if n >= provenStates {
+		out.StateProofs.OldestBlock = hexutil.Uint64(n + 1 - provenStates)
+	}
 	// Clients expect a window of logs (execution-apis); here it ends with no chain.
 	out.Logs.DeleteStrategy = &deleteStrategy{"window", math.MaxInt64}
 	return &out, nil
 }
 
-// keptStates is the number of the last blocks whose states can be read.
-const keptStates = 128
+// provenStates is the number of the last blocks whose states can be proved.
+const provenStates = 128

@@ -49,10 +49,11 @@ func (d *Draft) Block() *types.Block { return d.block }
 // longer be appended to.
 func (c *Chain) Put(d *Draft) error {
 	header := d.block.Header()
-	if err := c.states.Commit(d.db, header, c.executor.Rules(header)); err != nil {
+	replaced := c.replaced()
+	if err := c.states.Commit(d.db, header, c.executor.Rules(header), replaced); err != nil {
 		return err
 	}
-	if err := c.Blocks.Append(d.block, d.receipts); err != nil {
+	if err := c.Blocks.Append(d.block, d.receipts, replaced); err != nil {
 		return err
 	}
 	c.head.Store(header)

@@ -152,7 +152,7 @@ func (s *States) over(header *types.Header, next bool) (*gethstate.StateDB, erro
 }
 
 // Reader implements state.States.
-func (s *States) Reader(header *types.Header) (gethstate.StateReader, error) {
+func (s *States) Reader(header *types.Header) (gethstate.Reader, error) {
 	m, err := s.marked(header)
 	return &reader{s: s, number: m.Number}, err
 }
@@ -196,7 +196,7 @@ func (s *States) prove(m mark, use func(*tries, common.Hash) error) error {
 }
 
 // Commit implements state.States.
-func (s *States) Commit(db *gethstate.StateDB, header *types.Header, rules params.Rules) error {
+func (s *States) Commit(db *gethstate.StateDB, header *types.Header, rules params.Rules, replaced *store.Replaced) error {
 	root := db.IntermediateRoot(rules)
 	o, ok := db.GetTrie().(*over)
 	if err := state.Err(db); err != nil || !ok || o.s != s || o.changes.Number != header.Number.Uint64() {
@@ -213,6 +213,11 @@ func (s *States) Commit(db *gethstate.StateDB, header *types.Header, rules param
 		return err
 	}
 	c := o.changes
+	if replaced != nil {
+		if err := s.replacedBy(c, o.reader, replaced); err != nil {
+			return err
+		}
+	}
 	c.Hash = header.Hash()
 	if o.rooted {
 		c.Root = root

@@ -17,6 +17,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/holiman/uint256"
+
+	"dyno/services/chain/store"
 )
 
 // Kept is the number of the last blocks whose states can be read, at least.
@@ -36,13 +38,14 @@ type States interface {
 	Next(header *types.Header) (*gethstate.StateDB, error)
 
 	// Reader returns the accounts and slots after a block, for any number of goroutines, under the
-	// same condition. It costs less than At.
-	Reader(header *types.Header) (gethstate.StateReader, error)
+	// same condition. It costs less than At. Codes are there for ever.
+	Reader(header *types.Header) (gethstate.Reader, error)
 
 	// Commit keeps db as the state after a block, which was executed over it under these rules. Db
 	// came from Next with the block's parent, the newest state, and is not usable afterwards. The error
-	// may be that its root is not the header's.
-	Commit(db *gethstate.StateDB, header *types.Header, rules params.Rules) error
+	// may be that its root is not the header's. What the block replaced is added to replaced, unless
+	// that is nil.
+	Commit(db *gethstate.StateDB, header *types.Header, rules params.Rules, replaced *store.Replaced) error
 
 	// Has reports whether the state after a block is there.
 	Has(header *types.Header) bool
@@ -75,7 +78,7 @@ func Allocate(s States, alloc types.GenesisAlloc, header *types.Header) error {
 			db.SetState(address, key, value)
 		}
 	}
-	return s.Commit(db, header, params.Rules{})
+	return s.Commit(db, header, params.Rules{}, nil)
 }
 
 // Err is why a state could not be read, or its root not be computed: then the root is of no use.
