@@ -51,7 +51,7 @@ func TestDevKeys(t *testing.T) {
 		{"missing", "127.0.0.1", own, false, -1},
 	} {
 		f := devKeys{c.from}
-		keys, err := f.open(&daemon.Env{Listen: bound{ip: c.ip}, Log: slog.New(slog.DiscardHandler)}, c.genesis, c.readOnly)
+		keys, err := f.open(&daemon.Env{Listen: bound{ip: c.ip}, Log: slog.New(slog.DiscardHandler)}, c.genesis, c.readOnly, false)
 		if (err != nil) != (c.want < 0) || err == nil && len(keys) != c.want {
 			t.Errorf("%+v: %d keys, %v", c, len(keys), err)
 		}

@@ -9,12 +9,14 @@ package api
 import (
 	"context"
 	"errors"
+	"math/big"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 
+	"dyno/services/chain/execution"
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/node"
 )
@@ -28,9 +30,28 @@ type Backend struct {
 	Feed    Feed
 	Recent  *Recent // nil: each block is read when it is asked for
 
+	// Impersonated reports, on a test chain, whether an account may be used without its key; nil: this
+	// is none.
+	Impersonated func(common.Address) bool
+
 	// BlockWait is how long the answer to a transaction that the next blocks can have waits for its
 	// block, at most.
 	BlockWait time.Duration
+}
+
+// signer recovers the senders of a block's transactions.
+func (b Backend) signer(number *big.Int, time uint64) types.Signer {
+	return b.wrapped(types.MakeSigner(b.Genesis.Config, number, time))
+}
+
+// latestSigner recovers the senders of transactions that wait.
+func (b Backend) latestSigner() types.Signer { return b.wrapped(types.LatestSigner(b.Genesis.Config)) }
+
+func (b Backend) wrapped(s types.Signer) types.Signer {
+	if b.Impersonated != nil {
+		return execution.Impersonating(s)
+	}
+	return s
 }
 
 // Blocks are the stored blocks. *store.Store implements it. What is not there is store.ErrNotFound.

@@ -77,7 +77,7 @@ func (b Backend) pending(block *types.Block, receipts types.Receipts) *Sealed {
 		return nil
 	}
 	return &Sealed{
-		Block: block, Signer: types.MakeSigner(b.Genesis.Config, block.Number(), block.Time()), Pending: true,
+		Block: block, Signer: b.signer(block.Number(), block.Time()), Pending: true,
 		Receipts: sync.OnceValues(func() (types.Receipts, error) { return b.derive(block, cloned(receipts)) }),
 	}
 }
@@ -107,7 +107,7 @@ func (b Backend) Sealed(number uint64) (*Sealed, error) {
 		return nil, err
 	}
 	s := &Sealed{
-		Block: block, Signer: types.MakeSigner(b.Genesis.Config, block.Number(), block.Time()),
+		Block: block, Signer: b.signer(block.Number(), block.Time()),
 		Receipts: sync.OnceValues(func() (types.Receipts, error) { return b.receipts(block) }),
 	}
 	b.Recent.add(number, s)

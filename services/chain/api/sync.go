@@ -95,7 +95,7 @@ func (b Backend) executable(tx *types.Transaction) bool {
 	if tx == nil {
 		return false
 	}
-	from, err := types.Sender(types.LatestSigner(b.Genesis.Config), tx)
+	from, err := types.Sender(b.latestSigner(), tx)
 	next, ok := b.Pool.Nonce(from)
 	return err == nil && ok && tx.Nonce() < next
 }

@@ -40,30 +40,41 @@ type Builder struct {
 // Build begins the block that follows a parent, over the parent's state, which it changes. Its time
 // is in seconds since 1970 and not before the parent's. Finish or Abandon ends it.
 func (e *Executor) Build(parent *types.Header, time uint64, db *gethstate.StateDB, below Ancestors) (*Builder, error) {
-	header, err := e.next(parent, time)
+	if time < parent.Time {
+		return nil, fmt.Errorf("block %d would have the time %d, and its parent has %d", parent.Number.Uint64()+1, time, parent.Time)
+	}
+	header, err := e.Next(parent, time)
 	if err != nil {
 		return nil, err
 	}
+	return e.begin(parent, header, db, below, func(s types.Signer) types.Signer { return s }), nil
+}
+
+// BuildTest is Build of a block for a test chain, whose header the caller may have made another than
+// Next made it, and whose transactions may be those of Impersonate.
+func (e *Executor) BuildTest(parent, header *types.Header, db *gethstate.StateDB, below Ancestors) *Builder {
+	return e.begin(parent, header, db, below, Impersonating)
+}
+
+func (e *Executor) begin(parent, header *types.Header, db *gethstate.StateDB, below Ancestors, signer func(types.Signer) types.Signer) *Builder {
+	time := header.Time
 	b := &Builder{
 		executor: e, chain: &view{executor: e, below: below}, parent: parent, header: header, db: db, gas: core.NewGasPool(header.GasLimit),
-		signer: types.MakeSigner(e.config, header.Number, time), accesses: bal.NewConstructionBlockAccessList(),
+		signer: signer(types.MakeSigner(e.config, header.Number, time)), accesses: bal.NewConstructionBlockAccessList(),
 	}
 	if header.WithdrawalsHash != nil {
 		b.body.Withdrawals = types.Withdrawals{}
 	}
 	b.evm = vm.NewEVM(core.NewEVMBlockContext(header, b.chain, nil), &unprepared{StateDB: db}, e.config, vm.Config{})
 	b.accesses.Merge(core.PreExecution(context.Background(), header.ParentBeaconRoot, parent, e.config, b.evm, header.Number, time))
-	return b, nil
+	return b
 }
 
-// next is the header after a parent, without what execution adds.
-func (e *Executor) next(parent *types.Header, time uint64) (*types.Header, error) {
+// Next is the header after a parent, with a time in seconds since 1970, without what execution adds.
+func (e *Executor) Next(parent *types.Header, time uint64) (*types.Header, error) {
 	number := new(big.Int).Add(parent.Number, common.Big1)
 	if !e.config.IsPostMerge(number.Uint64(), time) {
 		return nil, fmt.Errorf("block %d would be of proof of work, and only blocks of proof of stake are made: set \"terminalTotalDifficulty\": 0 in the genesis, or serve the chain with --read-only", number)
-	}
-	if time < parent.Time {
-		return nil, fmt.Errorf("block %d would have the time %d, and its parent has %d", number, time, parent.Time)
 	}
 	header := &types.Header{
 		ParentHash: parent.Hash(), UncleHash: types.EmptyUncleHash, Number: number, Time: time, Difficulty: new(big.Int),
@@ -115,6 +126,9 @@ func (b *Builder) Add(tx *types.Transaction) error {
 	msg, err := core.TransactionToMessage(tx, b.signer, b.header.BaseFee)
 	if err != nil {
 		return err
+	}
+	if _, ok := Impersonated(tx); ok {
+		msg.SkipEOACheck() // it may be that of a contract
 	}
 	before, left := b.db.Snapshot(), b.gas.Snapshot()
 	index := len(b.body.Transactions)

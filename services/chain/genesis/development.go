@@ -62,20 +62,36 @@ var wealth = new(big.Int).Mul(big.NewInt(10_000), big.NewInt(params.Ether))
 // of 30 million gas.
 func Development() *Genesis { return Funded(30_000_000, Accounts[:]) }
 
+// Test is the genesis of a test chain that begins at a time, in seconds since 1970: that of the
+// development chain with the id of anvil's and Hardhat's.
+func Test(time uint64) *Genesis {
+	g := funded(30_000_000, Accounts[:])
+	g.Config.ChainID, g.Timestamp = big.NewInt(31337), time
+	return parsed(g)
+}
+
 // Funded is the genesis of the development chain with another gas limit and other accounts.
 func Funded(gasLimit uint64, accounts []common.Address) *Genesis {
+	return parsed(funded(gasLimit, accounts))
+}
+
+func funded(gasLimit uint64, accounts []common.Address) *core.Genesis {
 	g := core.DeveloperGenesisBlock(gasLimit, nil)
 	g.Config.OsakaTime, g.Config.BogotaTime = nil, nil
 	for _, account := range accounts {
 		g.Alloc[account] = types.Account{Balance: wealth}
 	}
+	return g
+}
+
+func parsed(g *core.Genesis) *Genesis {
 	text, err := json.Marshal(g)
 	if err != nil {
 		panic(err) // all of it is made here
 	}
-	parsed, err := Parse(text)
+	out, err := Parse(text)
 	if err != nil {
 		panic(err)
 	}
-	return parsed
+	return out
 }

@@ -68,6 +68,14 @@ func Allocate(s States, alloc types.GenesisAlloc, header *types.Header) error {
 	if err != nil {
 		return err
 	}
+	if err := Fill(db, alloc); err != nil {
+		return err
+	}
+	return s.Commit(db, header, params.Rules{}, nil)
+}
+
+// Fill sets the accounts of a genesis.
+func Fill(db *gethstate.StateDB, alloc types.GenesisAlloc) error {
 	for address, account := range alloc {
 		if account.Balance != nil {
 			db.AddBalance(address, uint256.MustFromBig(account.Balance), tracing.BalanceIncreaseGenesisBalance)
@@ -78,7 +86,7 @@ func Allocate(s States, alloc types.GenesisAlloc, header *types.Header) error {
 			db.SetState(address, key, value)
 		}
 	}
-	return s.Commit(db, header, params.Rules{}, nil)
+	return db.Error()
 }
 
 // Err is why a state could not be read, or its root not be computed: then the root is of no use.

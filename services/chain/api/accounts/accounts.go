@@ -39,8 +39,8 @@ type methods struct {
 
 // holder is an account whose key the node has.
 type holder struct {
-	key *ecdsa.PrivateKey
-	mu  sync.Mutex // held from the choice of a nonce until the transaction that has it is accepted
+	key *ecdsa.PrivateKey // nil: it is impersonated
+	mu  sync.Mutex        // held from the choice of a nonce until the transaction that has it is accepted
 }
 
 // Methods returns the methods by name. All are the methods of the node, of which eth_estimateGas

@@ -15,6 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"dyno/services/chain/api"
+	"dyno/services/chain/execution"
 	"dyno/services/chain/jsonrpc"
 )
 
@@ -82,6 +83,9 @@ func (m *methods) sendTransaction(ctx context.Context, params []byte) (any, erro
 		return nil, err
 	}
 	h := m.holders[given.From]
+	if h == nil && m.node.Impersonated != nil && m.node.Impersonated(given.From) {
+		h = &holder{}
+	}
 	if h == nil {
 		return nil, errUnknown
 	}
@@ -103,7 +107,7 @@ func (m *methods) send(ctx context.Context, h *holder, given arguments) (hash co
 		if err := m.fill(ctx, &a); err != nil {
 			return hash, err
 		}
-		tx, err := types.SignTx(a.transaction(m.chainID()), m.signer, h.key)
+		tx, err := m.signed(&a, h)
 		if err != nil {
 			return hash, err
 		}
@@ -115,6 +119,14 @@ func (m *methods) send(ctx context.Context, h *holder, given arguments) (hash co
 		}
 	}
 	return hash, fmt.Errorf("others send transactions of %v, too, so that its next nonce does not stay: try again, or name the nonce", given.From)
+}
+
+// signed is a complete transaction with a signature, or of an account whose key is not needed.
+func (m *methods) signed(a *arguments, h *holder) (*types.Transaction, error) {
+	if h.key == nil {
+		return execution.Impersonate(a.transaction(m.chainID()), a.From, m.signer)
+	}
+	return types.SignTx(a.transaction(m.chainID()), m.signer, h.key)
 }
 
 // overtaken reports whether a transaction was refused because another one had its nonce. The leader
