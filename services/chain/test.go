@@ -68,3 +68,23 @@ func unsigned(b api.Backend, methods map[string]jsonrpc.Method) jsonrpc.Method {
 		return methods["eth_sendTransaction"](ctx, params)
 	}
 }
+
+// checkTestChain makes the calls of a test chain again.
+func checkTestChain(ctx context.Context, dir string) (r blockchain.Report, err error) {
+	r.Kind = "test chain"
+	c, err := testchain.Open(ctx, dir, nil, testchain.Options{Fail: func(error) {}})
+	if err != nil {
+		r.Damage = []blockchain.Damage{{File: filepath.Join(dir, testchain.Folder), Error: err.Error()}}
+		return r, ctx.Err()
+	}
+	r.OK, r.Head = true, c.Head().Number.Uint64()
+	r.Blocks, r.StateRoot, r.RecomputedRoot = r.Head, c.Head().Root, c.Head().Root
+	for n := uint64(1); n <= r.Head; n++ {
+		block, err := c.Block(n)
+		if err != nil {
+			return r, errors.Join(err, c.Close())
+		}
+		r.Transactions += uint64(len(block.Transactions()))
+	}
+	return r, c.Close()
+}

@@ -20,10 +20,11 @@ import (
 // Report is what Check found.
 type Report struct {
 	OK             bool        `json:"ok"`
-	Head           uint64      `json:"head"`         // number of the last block
-	Blocks         uint64      `json:"blocks"`       // executed again, without block 0
-	Transactions   uint64      `json:"transactions"` // in them
-	StateRoot      common.Hash `json:"state_root"`   // in the header of the last block
+	Kind           string      `json:"kind,omitempty"` // "test chain", or left out
+	Head           uint64      `json:"head"`           // number of the last block
+	Blocks         uint64      `json:"blocks"`         // executed again, without block 0
+	Transactions   uint64      `json:"transactions"`   // in them
+	StateRoot      common.Hash `json:"state_root"`     // in the header of the last block
 	RecomputedRoot common.Hash `json:"recomputed_root"`
 	Damage         []Damage    `json:"damage,omitempty"`
 	More           int         `json:"more,omitempty"` // damage beyond the most that is listed

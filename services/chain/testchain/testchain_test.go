@@ -189,8 +189,7 @@ func TestClock(t *testing.T) {
 	s.want("true", "anvil_removeBlockTimestampInterval")
 }
 
-// Nobody but test suites says for whom a transaction is: its mark is taken for accounts that are
-// impersonated only.
+// The mark of a transaction without a signature is accepted for accounts that are impersonated only.
 func TestImpersonated(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.close()
