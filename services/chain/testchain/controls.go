@@ -73,6 +73,7 @@ var names = map[string][]string{
 	"anvil_dropAllTransactions":          {"hardhat_dropAllTransactions"},
 	"anvil_removePoolTransactions":       {"hardhat_removePoolTransactions"},
 	"anvil_reset":                        {"hardhat_reset"},
+	"anvil_loadState":                    {"hardhat_loadState"},
 	submit:                               nil, // by Submit only
 }
 
@@ -110,6 +111,7 @@ var calls = map[string]run{
 	"anvil_dropAllTransactions":          none(func(c *Chain) (any, error) { c.pool = nil; return nil, nil }),
 	"anvil_removePoolTransactions":       one((*Chain).removeOf),
 	"anvil_reset":                        (*Chain).reset,
+	"anvil_loadState":                    one((*Chain).load),
 }
 
 // one is a call with one parameter.
@@ -340,11 +342,11 @@ func (c *Chain) removeOf(from common.Address) (any, error) {
 
 // reset begins the chain again.
 func (c *Chain) reset(params json.RawMessage) (any, error) {
-	var o struct{ Forking json.RawMessage }
+	var o struct{ Forking struct{ JSONRPCURL string } }
 	if err := jsonrpc.Params(params, 0, &o); err != nil {
 		return nil, err
 	}
-	if len(o.Forking) > 0 && string(o.Forking) != "null" {
+	if o.Forking.JSONRPCURL != "" {
 		return nil, errors.New("forks of other chains are not supported: import their blocks into a folder instead")
 	}
 	taken := c.taken

@@ -51,6 +51,9 @@ func methods(c *Chain) map[string]jsonrpc.Method {
 	read(c.metadata, "hardhat_metadata", "anvil_metadata")
 	read(c.nodeInfo, "anvil_nodeInfo")
 	read(func() any { return nil }, "anvil_setLoggingEnabled", "hardhat_setLoggingEnabled", "anvil_enableTraces", "anvil_setRpcUrl")
+	for _, name := range []string{"anvil_dumpState", "hardhat_dumpState"} {
+		all[name] = func(context.Context, []byte) (any, error) { return c.dump() }
+	}
 	for _, name := range []string{"anvil_setMinGasPrice", "hardhat_setMinGasPrice"} {
 		all[name] = func(context.Context, []byte) (any, error) {
 			return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s is not supported when EIP-1559 is active", name)

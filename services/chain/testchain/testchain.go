@@ -30,6 +30,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/triedb"
+	"github.com/ethereum/go-ethereum/triedb/hashdb"
 
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
@@ -188,7 +189,7 @@ func (c *Chain) Genesis() *genesis.Genesis { return c.genesis }
 // begin makes block 0.
 func (c *Chain) begin() error {
 	disk := rawdb.NewMemoryDatabase()
-	c.states = gethstate.NewMPTDatabase(triedb.NewDatabase(disk, triedb.HashDefaults), gethstate.NewCodeDB(disk))
+	c.states = gethstate.NewMPTDatabase(triedb.NewDatabase(disk, &triedb.Config{Preimages: true, HashDB: hashdb.Defaults}), gethstate.NewCodeDB(disk))
 	block := c.genesis.Block()
 	c.blocks, c.byHash, c.index = nil, map[common.Hash]uint64{}, map[common.Hash]place{}
 	c.settings = settings{impersonated: map[common.Address]bool{}}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 	"go.uber.org/goleak"
 
@@ -210,6 +211,32 @@ func TestImpersonated(t *testing.T) {
 	if done := s.Submit(t.Context(), [][]byte{raw})[0]; done.Err != nil {
 		t.Error(done.Err)
 	}
+}
+
+// A dump has all accounts, and another chain takes it up; anvil's further members are passed by.
+func TestDump(t *testing.T) {
+	s := open(t, t.TempDir())
+	s.call("anvil_setStorageAt", to, "0x3", common.Hash{1})
+	s.send(9)
+	s.call("anvil_setCode", to, "0x6001")
+	var text string
+	if err := json.Unmarshal([]byte(s.call("anvil_dumpState")), &text); err != nil {
+		t.Fatal(err)
+	}
+	s.close()
+	s = open(t, t.TempDir())
+	defer s.close()
+	s.want("true", "anvil_loadState", text)
+	s.balance(9)
+	db, err := s.StateAt(s.Head())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if db.GetState(to, common.Hash{31: 3}) != (common.Hash{1}) || len(db.GetCode(to)) != 2 || db.GetNonce(from) != 1 || db.GetBalance(genesis.Accounts[0]).IsZero() {
+		t.Error("the accounts are others")
+	}
+	s.want("true", "hardhat_loadState", hexutil.Bytes(`{"block":{},"accounts":{"0x00000000000000000000000000000000000000aa":{"nonce":3,"balance":"0x5","code":"0x","storage":{}}}}`))
+	s.balance(5)
 }
 
 // What was answered is the state after kill -9, at any moment, also after reverts, resets and calls

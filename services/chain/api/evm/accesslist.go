@@ -43,7 +43,7 @@ func (m *methods) createAccessList(ctx context.Context, params []byte) (any, err
 	if s.db, s.original, err = m.node.State(at); err != nil {
 		return nil, err
 	}
-	s.header = s.original
+	s.header, s.baseFee = s.original, s.original.BaseFee
 	if err := changed.apply(s.db, nil); err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (m *methods) access(ctx context.Context, s *scene, t *logger.AccessListTrac
 	case evm.Cancelled():
 		return nil, m.aborted(ctx)
 	case err != nil:
-		return nil, fmt.Errorf("failed to apply transaction: %v err: %v", s.message.transaction(msg, m.chain.Config().ChainID, s.header.BaseFee != nil).Hash(), err)
+		return nil, fmt.Errorf("failed to apply transaction: %v err: %v", s.message.transaction(msg, m.chain.Config().ChainID, s.baseFee != nil).Hash(), err)
 	}
 	return result, nil
 }

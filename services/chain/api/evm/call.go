@@ -27,6 +27,7 @@ type scene struct {
 	header      *types.Header // as the call sees it
 	original    *types.Header
 	db          *state.StateDB
+	baseFee     *big.Int // by which the call's prices are meant; nil: those of before London
 	blobBaseFee *big.Int // nil: the header's
 	precompiles vm.PrecompiledContracts
 }
@@ -57,11 +58,11 @@ func (m *methods) set(s *scene, changed accounts, seen *block) (err error) {
 	if seen.BlobBaseFee != nil {
 		s.blobBaseFee = seen.BlobBaseFee.ToInt()
 	}
-	baseFee := s.original.BaseFee // whatever fork an overridden number means
+	s.baseFee = s.original.BaseFee // whatever fork an overridden number means
 	if seen.BaseFeePerGas != nil {
-		baseFee = seen.BaseFeePerGas.ToInt()
+		s.baseFee = seen.BaseFeePerGas.ToInt()
 	}
-	if err := s.message.judge(m.chain.Config().ChainID, baseFee); err != nil {
+	if err := s.message.judge(m.chain.Config().ChainID, s.baseFee); err != nil {
 		return err
 	}
 	rules := m.chain.Config().Rules(s.header.Number, s.header.Difficulty.Sign() == 0, s.header.Time)
@@ -93,7 +94,7 @@ func (m *methods) call(ctx context.Context, params []byte) (any, error) {
 
 // prepare returns the message of a call, and the block that it sees.
 func (m *methods) prepare(s *scene) (*core.Message, vm.BlockContext) {
-	msg := s.message.core(s.header.BaseFee, m.o.Gas)
+	msg := s.message.core(s.baseFee, m.o.Gas)
 	msg.GasLimit = min(msg.GasLimit, m.o.Gas)
 	env := core.NewEVMBlockContext(s.header, m.chain, nil)
 	env.GetHash = core.GetHashFn(s.original, m.chain)
@@ -138,7 +139,7 @@ func (m *methods) estimateGas(ctx context.Context, params []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	gas, data, err := gasestimator.Estimate(ctx, s.message.core(s.header.BaseFee, 0), &gasestimator.Options{
+	gas, data, err := gasestimator.Estimate(ctx, s.message.core(s.baseFee, 0), &gasestimator.Options{
 		Config: m.chain.Config(), Chain: m.chain, Header: s.header, State: s.db, BlobBaseFee: s.blobBaseFee, ErrorRatio: overshoot,
 	}, m.o.Gas)
 	switch {

@@ -64,7 +64,7 @@ func (m *methods) traceCall(ctx context.Context, params []byte) (any, error) {
 	defer evm.Release()
 	evm.SetPrecompiles(s.precompiles)
 	defer watch(ctx, evm)()
-	tx := s.message.transaction(msg, m.chain.Config().ChainID, s.header.BaseFee != nil)
+	tx := s.message.transaction(msg, m.chain.Config().ChainID, s.baseFee != nil)
 	s.db.SetTxContext(common.Hash{}, 0, 1)
 	_, _, err = core.ApplyTransactionWithEVM(ctx, msg.SkipExecutionGasCapCheck(), core.NewGasPool(msg.GasLimit), s.db, env.BlockNumber, common.Hash{}, env.Time, tx, evm)
 	switch {
