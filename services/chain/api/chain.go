@@ -51,16 +51,27 @@ func (m methods) addChain(all map[string]jsonrpc.Method) {
 	}
 	all["eth_getUncleByBlockNumberAndIndex"] = ofBlock[rpc.BlockNumber](m, uncle)
 	all["eth_getUncleByBlockHashAndIndex"] = ofBlock[common.Hash](m, uncle)
-	raw := func(s *Sealed, i hexutil.Uint) (any, error) {
+	all["eth_getRawTransactionByBlockNumberAndIndex"] = rawAt[rpc.BlockNumber](m)
+	all["eth_getRawTransactionByBlockHashAndIndex"] = rawAt[common.Hash](m)
+	all["eth_getRawTransactionByHash"] = ofHash(m.rawTransaction)
+}
+
+// rawAt returns a method that answers a transaction in its canonical form; no bytes if there is none.
+func rawAt[N name](m methods) jsonrpc.Method {
+	method := ofBlock[N](m, func(s *Sealed, i hexutil.Uint) (any, error) {
 		if uint64(i) >= uint64(len(s.Transactions())) {
-			return hexutil.Bytes{}, nil
+			return nil, nil
 		}
 		text, err := s.Transactions()[i].MarshalBinary()
 		return hexutil.Bytes(text), err
+	})
+	return func(ctx context.Context, params []byte) (any, error) {
+		raw, err := method(ctx, params)
+		if raw == nil && err == nil {
+			raw = hexutil.Bytes{}
+		}
+		return raw, err
 	}
-	all["eth_getRawTransactionByBlockNumberAndIndex"] = ofBlock[rpc.BlockNumber](m, raw)
-	all["eth_getRawTransactionByBlockHashAndIndex"] = ofBlock[common.Hash](m, raw)
-	all["eth_getRawTransactionByHash"] = ofHash(m.rawTransaction)
 }
 
 // oneBlock returns a method whose parameter names a block. It answers null if there is none.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/state"
@@ -27,8 +28,9 @@ type scene struct {
 	header      *types.Header // as the call sees it
 	original    *types.Header
 	db          *state.StateDB
-	baseFee     *big.Int // by which the call's prices are meant; nil: those of before London
-	blobBaseFee *big.Int // nil: the header's
+	baseFee     *big.Int     // by which the call's prices are meant; nil: those of before London
+	blobBaseFee *big.Int     // nil: the header's
+	random      *common.Hash // nil: the header's, if it is of proof of stake
 	precompiles vm.PrecompiledContracts
 }
 
@@ -65,7 +67,8 @@ func (m *methods) set(s *scene, changed accounts, seen *block) (err error) {
 	if err := s.message.judge(m.chain.Config().ChainID, s.baseFee); err != nil {
 		return err
 	}
-	rules := m.chain.Config().Rules(s.header.Number, s.header.Difficulty.Sign() == 0, s.header.Time)
+	s.random = seen.PrevRandao
+	rules := m.chain.Config().Rules(s.header.Number, s.header.Difficulty.Sign() == 0 || s.random != nil, s.header.Time)
 	s.precompiles = vm.ActivePrecompiledContracts(rules)
 	return changed.apply(s.db, s.precompiles)
 }
@@ -98,6 +101,9 @@ func (m *methods) prepare(s *scene) (*core.Message, vm.BlockContext) {
 	msg.GasLimit = min(msg.GasLimit, m.o.Gas)
 	env := core.NewEVMBlockContext(s.header, m.chain, nil)
 	env.GetHash = core.GetHashFn(s.original, m.chain)
+	if s.random != nil {
+		env.Random = s.random
+	}
 	if s.blobBaseFee != nil {
 		env.BlobBaseFee = s.blobBaseFee
 	}
