@@ -1,7 +1,10 @@
 package chain
 
 import (
+	"time"
+
 	"dyno/parts/assembly"
+	"dyno/services/chain/blockchain"
 	"dyno/services/chain/node"
 	"dyno/services/chain/raft"
 )
@@ -14,8 +17,23 @@ type Config struct {
 	State     string `seam:"state"`
 
 	Sealing node.Sealing
+	Answers Answers
+	History int `set:"history" default:"128" min:"0" max:"1000000000" doc:"number of the last blocks whose states are kept for calls, traces and reads of accounts; 0: all, from when it is set. Up to 128 leaves a folder that keeps more as it is; proofs are of 128"`
 
 	Raft func(*raft.Options) // changes how several nodes agree, for ServiceWith; nil: nothing does
+}
+
+// history is the setting in the form of blockchain.Options.
+func (c Config) history() int64 {
+	if c.History == 0 {
+		return blockchain.AllStates
+	}
+	return int64(c.History)
+}
+
+// Answers says when a transaction's hash is answered.
+type Answers struct {
+	BlockWait time.Duration `set:"block_wait" default:"0s" min:"0s" max:"1m" doc:"time that the answer to eth_sendRawTransaction or eth_sendTransaction, which is given when the transaction is durable, waits for its block as well, at most; 0: it does not wait"`
 }
 
 // Assembly is the service's seams, settings and ladder. The plain program is before its first step:

@@ -14,6 +14,7 @@ import (
 	"dyno/parts/progress"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/journal"
+	"dyno/services/chain/testchain"
 )
 
 // Export writes the blocks of a data folder from block 1 on, as geth export does, to a file that is
@@ -58,6 +59,9 @@ func Check(ctx context.Context, dir string, stderr io.Writer) (r blockchain.Repo
 		return r, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
+	if testchain.Is(dir) {
+		return checkTestChain(ctx, dir)
+	}
 	var done, total atomic.Int64
 	bar := progress.Show(stderr, "blocks", func() progress.State { return progress.State{Done: done.Load(), Total: total.Load()} })
 	defer bar.Close()

@@ -20,6 +20,7 @@ import (
 	"dyno/parts/httploop/wire"
 	"dyno/parts/tracing"
 	"dyno/services/chain/api"
+	"dyno/services/chain/api/accounts"
 	"dyno/services/chain/api/evm"
 	"dyno/services/chain/api/filter"
 	"dyno/services/chain/blockchain"
@@ -28,6 +29,8 @@ import (
 	"dyno/services/chain/jsonrpc/scan"
 	"dyno/services/chain/mempool"
 	"dyno/services/chain/node"
+	"dyno/services/chain/state"
+	"dyno/services/chain/testchain"
 )
 
 // callers are the flags that say which pages and names may call, by go-ethereum's names.
@@ -41,16 +44,23 @@ type serving struct {
 	readOnly  bool
 	logSample config.Pairs
 	nodes     nodes
+	keys      devKeys
+	legacy    bool // transactions without a chain id are taken, too
+	test      bool // a test chain
 
-	change func(*Config)
-	config Config // since start
+	change   func(*Config)
+	config   Config                    // since start
+	controls map[string]jsonrpc.Method // of a test chain, or that refuse them
 }
 
 func (f *serving) declare(set *pflag.FlagSet) {
 	set.StringVar(&f.genesis, "genesis", "", "`FILE` with the genesis of the chain, as go-ethereum has it; a folder keeps its own, and a new one has the development chain without it")
 	f.nodes.declare(set)
+	f.keys.declare(set)
+	set.BoolVar(&f.legacy, "rpc.allow-unprotected-txs", false, "take transactions without a chain id (before EIP-155), too, such as those that deploy well-known factories; other chains would take them as well")
 	f.logSample.Alone = tracing.Others
 	set.Var(&f.logSample, "log-sample", "share of calls that are logged: `[METHOD=]RATE`, such as eth_call=0.01; repeatable. Calls whose trace is recorded (--otlp) are logged without it")
+	set.BoolVar(&f.test, "test", false, "serve a test chain, in a folder of its own: a block for each transaction, and the calls by which test suites set the clock, write to accounts, and take all of it back (evm_*, anvil_*, hardhat_*)")
 	set.BoolVar(&f.readOnly, "read-only", false, "serve the chain as it is: transactions are refused, and no blocks are sealed")
 }
 
@@ -64,12 +74,18 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	}
 	f.config = assembly.Bind[Config](env.Choice)
 	f.change(&f.config)
+	if err := f.checkTest(env.Data); err != nil {
+		return daemon.Running{}, daemon.Usage(err)
+	}
+	if f.test {
+		return f.serveTest(ctx, env, g)
+	}
 	if f.readOnly {
-		c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: f.config.State}, env.Stderr)
+		c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: f.config.State, History: f.config.history()}, env.Stderr)
 		if err != nil {
 			return daemon.Running{}, err
 		}
-		return f.serve(env, c, readOnly(c), nil, c.Close)
+		return f.serve(env, c.States(), readOnly(c), nil, c.Close)
 	}
 	n, err := f.openNode(ctx, env, g)
 	if err != nil {
@@ -80,7 +96,7 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	}
 	env.Debug.Handle("GET /debug/chain/backup", f.nodes.backups(env, n))
 	c := n.Chain()
-	return f.serve(env, c, api.Backend{Genesis: c.Genesis, Blocks: c.Blocks, States: c, Pool: n, Feed: n, Recent: api.NewRecent()}, n.Ready, n.Close)
+	return f.serve(env, c.States(), api.Backend{Genesis: c.Genesis, Blocks: c.Blocks, States: c, Pool: n, Feed: n, Recent: api.NewRecent(), BlockWait: f.config.Answers.BlockWait}, n.Ready, n.Close)
 }
 
 // Bounds that are no settings.
@@ -95,8 +111,8 @@ var (
 )
 
 // serve serves a backend at / and /submit.
-func (f *serving) serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, ready func() error, end func() error) (daemon.Running, error) {
-	if err := exposeStates(env, c.States()); err != nil {
+func (f *serving) serve(env *daemon.Env, states state.States, b api.Backend, ready func() error, end func() error) (daemon.Running, error) {
+	if err := exposeStates(env, states); err != nil {
 		return daemon.Running{}, errors.Join(err, end())
 	}
 	door, err := f.serveRPC(env, b)
@@ -149,7 +165,7 @@ func (f *serving) openNode(ctx context.Context, env *daemon.Env, g *genesis.Gene
 	if err := os.RemoveAll(filepath.Join(env.Data, copied)); err != nil {
 		return nil, err
 	}
-	c, err := openChain(ctx, env.Data, g, blockchain.Options{States: f.config.State, Begin: genesis.Development()}, env.Stderr)
+	c, err := openChain(ctx, env.Data, g, blockchain.Options{States: f.config.State, History: f.config.history(), Begin: genesis.Development()}, env.Stderr)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +176,7 @@ func (f *serving) openNode(ctx context.Context, env *daemon.Env, g *genesis.Gene
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	o := node.Options{Sealing: policy, Pool: waiting, Checkpoint: checkpoint, Space: space(env.Data), Log: env.Log, Fail: env.Fail}
+	o := node.Options{Sealing: policy, Pool: waiting, Checkpoint: checkpoint, Space: space(env.Data), Unprotected: f.legacy, Log: env.Log, Fail: env.Fail}
 	if env.Tracer != nil {
 		o.Tracer = env.Tracer
 	}
@@ -193,9 +209,18 @@ func (r rpc) Drain(ctx context.Context) error {
 
 // serveRPC returns the server of all methods. The caller drains it.
 func (f *serving) serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
-	methods, filters := api.Methods(b, version()), filter.New(b)
+	methods, filters := api.Methods(b, f.version()), filter.New(b)
 	maps.Copy(methods, filters.Methods())
 	maps.Copy(methods, evm.Methods(b, executions))
+	keys, err := f.keys.open(env, b.Genesis, f.readOnly, f.test)
+	if err != nil {
+		return rpc{}, err
+	}
+	maps.Copy(methods, accounts.Methods(b, keys, methods))
+	maps.Copy(methods, f.controls)
+	if f.test {
+		methods["eth_sendUnsignedTransaction"] = unsigned(b, methods)
+	}
 	m, err := newMetrics(env, b, methods)
 	if err != nil {
 		return rpc{}, err
@@ -220,6 +245,9 @@ func (f *serving) serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 }
 
 // version is what web3_clientVersion answers, in the form of go-ethereum's.
-func version() string {
+func (f *serving) version() string {
+	if f.test {
+		return testchain.Version
+	}
 	return fmt.Sprintf("%s/%s-%s/%s", blockchain.Service, runtime.GOOS, runtime.GOARCH, runtime.Version())
 }

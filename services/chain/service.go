@@ -98,7 +98,8 @@ func importFile(ctx context.Context, env *daemon.Env, genesisFile, path string) 
 		return daemon.Usage(err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: assembly.Bind[Config](env.Choice).State}, env.Stderr)
+	config := assembly.Bind[Config](env.Choice)
+	c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: config.State, History: config.history()}, env.Stderr)
 	if err != nil {
 		return err
 	}

@@ -21,11 +21,15 @@ const send = "eth_sendRawTransaction"
 // names a folder with another set: genesis.json, chain.rlp and the transcripts.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
-	archive, err := txtar.ParseFile("testdata/transcripts.txtar")
-	if err != nil {
-		t.Fatal(err)
+	var all []txtar.File
+	for _, name := range []string{"transcripts", "geth"} {
+		archive, err := txtar.ParseFile("testdata/" + name + ".txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, archive.Files...)
 	}
-	converse(t, public, archive.Files)
+	converse(t, public, all)
 	dir := os.Getenv("CHAIN_TRANSCRIPTS")
 	if dir == "" {
 		return

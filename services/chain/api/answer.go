@@ -50,8 +50,8 @@ func NewHeader(h *types.Header, hash common.Hash) *Header {
 	}
 }
 
-// block is a block.
-type block struct {
+// Block is a block.
+type Block struct {
 	*Header
 	Size         hexutil.Uint64     `json:"size"` // bytes
 	Transactions []any              `json:"transactions"`
@@ -60,8 +60,8 @@ type block struct {
 }
 
 // newBlock returns a block with whole transactions, or with their hashes.
-func newBlock(b *types.Block, whole bool, signer types.Signer) *block {
-	out := &block{
+func newBlock(b *types.Block, whole bool, signer types.Signer) *Block {
+	out := &Block{
 		Header: NewHeader(b.Header(), b.Hash()), Size: hexutil.Uint64(b.Size()),
 		Transactions: make([]any, len(b.Transactions())), Uncles: make([]common.Hash, len(b.Uncles())),
 	}
@@ -79,4 +79,50 @@ func newBlock(b *types.Block, whole bool, signer types.Signer) *block {
 		out.Withdrawals = &withdrawals
 	}
 	return out
+}
+
+// NewSimulated returns a block of transactions without signatures, which have these senders.
+func NewSimulated(b *types.Block, whole bool, senders []common.Address) *Block {
+	out := newBlock(b, whole, types.LatestSignerForChainID(nil))
+	for i, from := range senders {
+		if tx, ok := out.Transactions[i].(*Transaction); ok {
+			tx.From = from
+		}
+	}
+	return out
+}
+
+// pendingBlock is a block that is not sealed. What is not decided yet is null, as in go-ethereum.
+type pendingBlock struct {
+	*Block
+	Hash  *common.Hash      `json:"hash"`
+	Nonce *types.BlockNonce `json:"nonce"`
+	Miner *common.Address   `json:"miner"`
+}
+
+func newPending(s *Sealed, whole bool) *pendingBlock {
+	return &pendingBlock{Block: newBlock(s.Block, whole, s.Signer)}
+}
+
+// pendingHeader is the header of a block that is not sealed.
+type pendingHeader struct {
+	*Header
+	Hash  *common.Hash      `json:"hash"`
+	Nonce *types.BlockNonce `json:"nonce"`
+	Miner *common.Address   `json:"miner"`
+}
+
+func newPendingHeader(s *Sealed) *pendingHeader {
+	return &pendingHeader{Header: NewHeader(s.Header(), s.Hash())}
+}
+
+// uncle is a block of which only the header is known.
+type uncle struct {
+	*Header
+	Size   hexutil.Uint64 `json:"size"` // bytes
+	Uncles []common.Hash  `json:"uncles"`
+}
+
+func newUncle(h *types.Header) *uncle {
+	return &uncle{NewHeader(h, h.Hash()), hexutil.Uint64(types.NewBlockWithHeader(h).Size()), []common.Hash{}}
 }

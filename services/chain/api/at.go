@@ -23,9 +23,15 @@ func Latest() rpc.BlockNumberOrHash {
 	return rpc.BlockNumberOrHashWithNumber(rpc.LatestBlockNumber)
 }
 
-// NumberOf returns the number of the block that a parameter names. Every sealed block is final, so
-// that latest, safe and finalized are the head; so is pending, because no block is built in view of
-// clients. The block may not exist yet.
+// isPending reports whether a parameter names the block that would be sealed next.
+func isPending(at rpc.BlockNumberOrHash) bool {
+	number, ok := at.Number()
+	return ok && number == rpc.PendingBlockNumber
+}
+
+// NumberOf returns the number of the sealed block that a parameter names. Every sealed block is
+// final, so that latest, safe and finalized are the head; so is pending, where only sealed blocks
+// can be meant. The block may not exist yet.
 func (b Backend) NumberOf(n rpc.BlockNumber) uint64 {
 	switch {
 	case n == rpc.EarliestBlockNumber:
@@ -36,7 +42,7 @@ func (b Backend) NumberOf(n rpc.BlockNumber) uint64 {
 	return uint64(n)
 }
 
-// Header returns the header of the block that a parameter names, or an error in go-ethereum's words
+// Header returns the header of the sealed block that a parameter names, or an error in go-ethereum's words
 // if there is none.
 func (b Backend) Header(at rpc.BlockNumberOrHash) (*types.Header, error) {
 	hash, byHash := at.Hash()
@@ -55,8 +61,14 @@ func (b Backend) Header(at rpc.BlockNumberOrHash) (*types.Header, error) {
 	return b.Blocks.Header(found)
 }
 
-// State returns the state after the block that a parameter names, and the block's header.
+// State returns the state after the block that a parameter names, and the block's header, for one
+// caller, who may change it.
 func (b Backend) State(at rpc.BlockNumberOrHash) (*state.StateDB, *types.Header, error) {
+	if isPending(at) {
+		if db, header, err := b.Pool.PendingState(); header != nil || err != nil {
+			return db, header, err
+		}
+	}
 	header, err := b.Header(at)
 	if err != nil {
 		return nil, nil, err

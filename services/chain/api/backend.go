@@ -9,11 +9,14 @@ package api
 import (
 	"context"
 	"errors"
+	"math/big"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 
+	"dyno/services/chain/execution"
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/node"
 )
@@ -26,6 +29,29 @@ type Backend struct {
 	Pool    Pool
 	Feed    Feed
 	Recent  *Recent // nil: each block is read when it is asked for
+
+	// Impersonated reports, on a test chain, whether an account may be used without its key; nil: this
+	// is none.
+	Impersonated func(common.Address) bool
+
+	// BlockWait is how long the answer to a transaction that the next blocks can have waits for its
+	// block, at most.
+	BlockWait time.Duration
+}
+
+// signer recovers the senders of a block's transactions.
+func (b Backend) signer(number *big.Int, time uint64) types.Signer {
+	return b.wrapped(types.MakeSigner(b.Genesis.Config, number, time))
+}
+
+// latestSigner recovers the senders of transactions that wait.
+func (b Backend) latestSigner() types.Signer { return b.wrapped(types.LatestSigner(b.Genesis.Config)) }
+
+func (b Backend) wrapped(s types.Signer) types.Signer {
+	if b.Impersonated != nil {
+		return execution.Impersonating(s)
+	}
+	return s
 }
 
 // Blocks are the stored blocks. *store.Store implements it. What is not there is store.ErrNotFound.
@@ -45,6 +71,9 @@ type States interface {
 	// StateAt returns the state after a block, for one caller, who may change it. It is an error for
 	// a block whose state is no longer kept.
 	StateAt(*types.Header) (*state.StateDB, error)
+	// Kept says of which blocks the states are there: the oldest of them, and the number of the last
+	// blocks for which they are kept; 0: all since the oldest.
+	Kept() (oldest, window uint64)
 }
 
 // Pool is the waiting transactions. *node.Node implements it.
@@ -56,6 +85,14 @@ type Pool interface {
 	Waiting(hash common.Hash) *types.Transaction
 	// Nonce returns the nonce after the executable transactions of an account; false: it has none.
 	Nonce(of common.Address) (uint64, bool)
+	// PendingState returns the header of the block that would be sealed next, and the state after all
+	// that waits and can be executed, for one caller, who may change it. Nil: no block follows the head.
+	PendingState() (*state.StateDB, *types.Header, error)
+	// PendingBlock returns that block, with what consensus knows of its receipts; nil likewise.
+	PendingBlock() (*types.Block, types.Receipts, error)
+	// Content returns the waiting transactions by sender, each sender's in the order of nonces: those
+	// that the next blocks take, and those behind a gap.
+	Content() (executable, queued map[common.Address]types.Transactions)
 	// Stats counts the waiting transactions: those that the next blocks take, and those behind a gap.
 	Stats() (executable, queued int)
 }
@@ -92,6 +129,17 @@ func (ReadOnly) Waiting(common.Hash) *types.Transaction { return nil }
 
 // Nonce implements Pool.
 func (ReadOnly) Nonce(common.Address) (uint64, bool) { return 0, false }
+
+// PendingState implements Pool.
+func (ReadOnly) PendingState() (*state.StateDB, *types.Header, error) { return nil, nil, nil }
+
+// PendingBlock implements Pool.
+func (ReadOnly) PendingBlock() (*types.Block, types.Receipts, error) { return nil, nil, nil }
+
+// Content implements Pool.
+func (ReadOnly) Content() (executable, queued map[common.Address]types.Transactions) {
+	return nil, nil
+}
 
 // Stats implements Pool.
 func (ReadOnly) Stats() (executable, queued int) { return 0, 0 }

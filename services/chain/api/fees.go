@@ -36,8 +36,8 @@ var (
 	mostTip  = big.NewInt(500_000_000_000) // wei
 )
 
-// tips suggests tips. It remembers the last suggestion.
-type tips struct {
+// Tips suggests tips. It remembers the last suggestion, and may be used from any goroutine.
+type Tips struct {
 	b Backend
 
 	mu   sync.Mutex
@@ -45,10 +45,11 @@ type tips struct {
 	last *big.Int
 }
 
-func newTips(b Backend) *tips { return &tips{b: b} }
+// NewTips returns what suggests the tips of a chain.
+func NewTips(b Backend) *Tips { return &Tips{b: b} }
 
-// suggest returns a tip, in wei for a unit of gas. It is 0 where gas is free.
-func (t *tips) suggest() (*big.Int, error) {
+// Suggest returns a tip, in wei for a unit of gas. It is 0 where gas is free.
+func (t *Tips) Suggest() (*big.Int, error) {
 	if t.b.Genesis.Rules.ZeroBaseFee {
 		return new(big.Int), nil
 	}
@@ -99,12 +100,12 @@ func lowest(b *types.Block) (low []*big.Int) {
 }
 
 func (m methods) maxPriorityFeePerGas() (any, error) {
-	tip, err := m.tips.suggest()
+	tip, err := m.tips.Suggest()
 	return (*hexutil.Big)(tip), err
 }
 
 func (m methods) gasPrice() (any, error) {
-	tip, err := m.tips.suggest()
+	tip, err := m.tips.Suggest()
 	if base := m.States.Head().BaseFee; err == nil && base != nil {
 		tip = new(big.Int).Add(tip, base)
 	}

@@ -18,16 +18,15 @@ type methods struct {
 	Backend
 	executor *execution.Executor
 	latest   types.Signer // of transactions that wait
-	tips     *tips
+	tips     *Tips
 }
 
 // Methods returns the methods by name. Those of other packages are added with maps.Copy. Version
 // is what web3_clientVersion answers.
 func Methods(b Backend, version string) map[string]jsonrpc.Method {
-	m := methods{b, execution.New(b.Genesis), types.LatestSigner(b.Genesis.Config), newTips(b)}
+	m := methods{b, execution.New(b.Genesis), b.latestSigner(), NewTips(b)}
 	chainID := b.Genesis.Config.ChainID
 	all := map[string]jsonrpc.Method{
-		"eth_accounts":       constant([]common.Address{}), // keys are with clients only
 		"eth_chainId":        constant(hexutil.EncodeBig(chainID)),
 		"eth_syncing":        constant(false),
 		"net_version":        constant(chainID.String()),
@@ -48,10 +47,16 @@ func Methods(b Backend, version string) map[string]jsonrpc.Method {
 		"eth_maxPriorityFeePerGas": without(m.maxPriorityFeePerGas),
 		"eth_feeHistory":           m.feeHistory,
 
-		"eth_sendRawTransaction": m.sendRawTransaction,
-		"txpool_status":          without(m.poolStatus),
+		"eth_sendRawTransaction":     m.sendRawTransaction,
+		"eth_sendRawTransactionSync": m.sendRawTransactionSync,
+
+		"txpool_status":      without(m.poolStatus),
+		"txpool_content":     without(m.poolContent),
+		"txpool_contentFrom": m.poolContentFrom,
+		"txpool_inspect":     without(m.poolInspect),
 	}
 	m.addState(all)
+	m.addChain(all)
 	m.addRaw(all)
 	return all
 }
@@ -148,6 +153,9 @@ func (m methods) blockNumber() (any, error) {
 }
 
 func (m methods) block(s *Sealed, whole bool) (any, error) {
+	if s.Pending {
+		return newPending(s, whole), nil
+	}
 	return newBlock(s.Block, whole, s.Signer), nil
 }
 
@@ -199,16 +207,6 @@ func (m methods) receipt(ctx context.Context, hash common.Hash) (any, error) {
 	return newReceipt(receipts[index], s.Transactions()[index], s.Signer), nil
 }
 
-// executable reports whether the next block may have a transaction; nil is none.
-func (m methods) executable(tx *types.Transaction) bool {
-	if tx == nil {
-		return false
-	}
-	from, err := types.Sender(m.latest, tx)
-	next, ok := m.Pool.Nonce(from)
-	return err == nil && ok && tx.Nonce() < next
-}
-
 func (m methods) receipts(s *Sealed) (any, error) {
 	receipts, err := s.Receipts()
 	if err != nil {
@@ -219,12 +217,4 @@ func (m methods) receipts(s *Sealed) (any, error) {
 		all[i] = newReceipt(r, s.Transactions()[i], s.Signer)
 	}
 	return all, nil
-}
-
-func (m methods) poolStatus() (any, error) {
-	executable, queued := m.Pool.Stats()
-	return struct {
-		Pending hexutil.Uint `json:"pending"`
-		Queued  hexutil.Uint `json:"queued"`
-	}{hexutil.Uint(executable), hexutil.Uint(queued)}, nil
 }

@@ -13,6 +13,10 @@ import (
 // addRaw adds the methods that answer bytes as consensus has them.
 func (m methods) addRaw(all map[string]jsonrpc.Method) {
 	all["debug_getRawBlock"] = m.ofAny(func(s *Sealed) (any, error) {
+		if s.Pending {
+			raw, err := rlp.EncodeToBytes(s.Block)
+			return hexutil.Bytes(raw), err
+		}
 		raw, err := m.Blocks.RawBlock(s.NumberU64())
 		return hexutil.Bytes(raw), err
 	})

@@ -67,6 +67,34 @@ type Sealed struct {
 	Signer types.Signer
 	// Receipts returns the receipts, with all that follows from the block.
 	Receipts func() (types.Receipts, error)
+	// Pending says that the block is not sealed: it is what would be sealed next.
+	Pending bool
+}
+
+// pending shows the block that would be sealed next like one that is.
+func (b Backend) pending(block *types.Block, receipts types.Receipts) *Sealed {
+	if block == nil {
+		return nil
+	}
+	return &Sealed{
+		Block: block, Signer: b.signer(block.Number(), block.Time()), Pending: true,
+		Receipts: sync.OnceValues(func() (types.Receipts, error) { return b.derive(block, cloned(receipts)) }),
+	}
+}
+
+// cloned are receipts whose derived fields may be set: others share the originals.
+func cloned(receipts types.Receipts) types.Receipts {
+	out := make(types.Receipts, len(receipts))
+	for i, r := range receipts {
+		own := *r
+		own.Logs = make([]*types.Log, len(r.Logs))
+		for l, log := range r.Logs {
+			line := *log
+			own.Logs[l] = &line
+		}
+		out[i] = &own
+	}
+	return out
 }
 
 // Sealed returns a block; an error if there is none, which is store.ErrNotFound.
@@ -79,7 +107,7 @@ func (b Backend) Sealed(number uint64) (*Sealed, error) {
 		return nil, err
 	}
 	s := &Sealed{
-		Block: block, Signer: types.MakeSigner(b.Genesis.Config, block.Number(), block.Time()),
+		Block: block, Signer: b.signer(block.Number(), block.Time()),
 		Receipts: sync.OnceValues(func() (types.Receipts, error) { return b.receipts(block) }),
 	}
 	b.Recent.add(number, s)
@@ -92,19 +120,29 @@ func (b Backend) receipts(block *types.Block) (types.Receipts, error) {
 	if err != nil {
 		return nil, err
 	}
+	return b.derive(block, receipts)
+}
+
+// derive adds to the receipts of a block what follows from it.
+func (b Backend) derive(block *types.Block, receipts types.Receipts) (types.Receipts, error) {
 	var blobPrice *big.Int
 	if block.ExcessBlobGas() != nil {
 		blobPrice = eip4844.CalcBlobFee(b.Genesis.Config, block.Header())
 	}
-	err = receipts.DeriveFields(b.Genesis.Config, block.Hash(), block.NumberU64(), block.Time(), block.BaseFee(), blobPrice, block.Transactions())
+	err := receipts.DeriveFields(b.Genesis.Config, block.Hash(), block.NumberU64(), block.Time(), block.BaseFee(), blobPrice, block.Transactions())
 	if err != nil {
 		err = fmt.Errorf("receipts of block %d: %w", block.NumberU64(), err)
 	}
 	return receipts, err
 }
 
-// Find returns the block that a parameter names; nil if there is none.
+// Find returns the block that a parameter names; nil if there is none. That of pending is not sealed.
 func (b Backend) Find(at rpc.BlockNumberOrHash) (*Sealed, error) {
+	if isPending(at) {
+		if block, receipts, err := b.Pool.PendingBlock(); block != nil || err != nil {
+			return b.pending(block, receipts), err
+		}
+	}
 	number, _ := at.Number()
 	found := b.NumberOf(number)
 	if hash, ok := at.Hash(); ok {

@@ -27,8 +27,9 @@ func (m methods) sendRawTransaction(ctx context.Context, params []byte) (any, er
 	}
 	done := m.Pool.Submit(ctx, [][]byte{raw})[0]
 	if done.Err != nil {
-		return nil, refusal(done.Err)
+		return nil, Refusal(done.Err)
 	}
+	m.Settle(ctx, done.Hash)
 	return hexOf(done.Hash), nil
 }
 
@@ -43,17 +44,23 @@ func (m methods) sendRawTransactions(ctx context.Context, calls []jsonrpc.Call) 
 		}
 		raws, sent = append(raws, raw), append(sent, &calls[i])
 	}
-	for i, done := range m.Pool.Submit(ctx, raws) {
+	all := m.Pool.Submit(ctx, raws)
+	for i, done := range all {
 		if done.Err != nil {
-			sent[i].Error = refusal(done.Err)
+			sent[i].Error = Refusal(done.Err)
 			continue
 		}
 		sent[i].Result = hexOf(done.Hash)
 	}
+	for _, done := range all {
+		if done.Err == nil {
+			m.Settle(ctx, done.Hash)
+		}
+	}
 }
 
-// refusal is why a transaction was refused, with a code.
-func refusal(err error) *jsonrpc.Error {
+// Refusal is why a transaction was refused, with a code.
+func Refusal(err error) *jsonrpc.Error {
 	switch {
 	case errors.Is(err, node.ErrOverloaded):
 		return &jsonrpc.Error{Code: jsonrpc.LimitExceeded, Message: err.Error()}

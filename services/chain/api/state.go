@@ -28,7 +28,18 @@ func (m methods) addState(all map[string]jsonrpc.Method) {
 	})
 	all["eth_getTransactionCount"] = m.getTransactionCount
 	all["eth_getStorageAt"] = m.getStorageAt
+	all["eth_getStorageValues"] = m.getStorageValues
+	all["eth_getAccountInfo"] = m.ofAccount(func(db *state.StateDB, of common.Address) any {
+		return &accountInfo{(*hexutil.Big)(db.GetBalance(of).ToBig()), hexutil.Uint64(db.GetNonce(of)), db.GetCode(of)}
+	})
 	all["eth_getProof"] = m.getProof
+}
+
+// accountInfo is an account in one answer.
+type accountInfo struct {
+	Balance *hexutil.Big   `json:"balance"`
+	Nonce   hexutil.Uint64 `json:"nonce"`
+	Code    hexutil.Bytes  `json:"code"`
 }
 
 // ofAccount returns a method that reads an account, in the last block if none is named.
@@ -85,6 +96,44 @@ func (m methods) getStorageAt(_ context.Context, params []byte) (any, error) {
 	return hexutil.Bytes(value[:]), db.Error()
 }
 
+// mostSlots bounds the slots of one eth_getStorageValues, as go-ethereum does.
+const mostSlots = 1024
+
+// tooMuch is the code of an error about a bound of go-ethereum's.
+const tooMuch = -38026
+
+// getStorageValues reads slots of several accounts.
+func (m methods) getStorageValues(_ context.Context, params []byte) (any, error) {
+	var of map[common.Address][]common.Hash
+	at := Latest()
+	if err := jsonrpc.Params(params, 1, &of, &at); err != nil {
+		return nil, err
+	}
+	slots := 0
+	for _, keys := range of {
+		slots += len(keys)
+	}
+	switch {
+	case slots > mostSlots:
+		return nil, jsonrpc.Errorf(tooMuch, "too many slots (max %d)", mostSlots)
+	case slots == 0:
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "empty request")
+	}
+	db, _, err := m.State(at)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[common.Address][]common.Hash, len(of))
+	for address, keys := range of {
+		values := make([]common.Hash, len(keys))
+		for i, key := range keys {
+			values[i] = db.GetState(address, key)
+		}
+		out[address] = values
+	}
+	return out, db.Error()
+}
+
 // storageKey reads a key of up to 32 bytes, as leniently as go-ethereum: the prefix and leading
 // zeros may be missing. It returns the number of bytes, too.
 func storageKey(text string) (key common.Hash, length int, err error) {
@@ -138,6 +187,9 @@ func (m methods) getProof(ctx context.Context, params []byte) (any, error) {
 	}
 	if len(texts) > mostProofs {
 		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "too many storage keys requested (max %d, got %d)", mostProofs, len(texts))
+	}
+	if isPending(at) {
+		at = Latest() // there are no proofs of what is not sealed
 	}
 	db, header, err := m.State(at)
 	if err != nil {

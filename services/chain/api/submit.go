@@ -66,7 +66,7 @@ func Submit(p Pool) http.Handler {
 				out.Accepted = append(out.Accepted, done.Hash)
 				continue
 			}
-			e := refusal(done.Err)
+			e := Refusal(done.Err)
 			out.Refused = append(out.Refused, refusedOne{i, e.Code, e.Message})
 		}
 		if rest != nil {

@@ -2,8 +2,7 @@
 // appends blocks that it has executed and judged, and after a crash executes again those whose
 // state was lost. It reads and writes files of blocks as geth import and geth export do.
 //
-// The last 128 states can be read. Those before are computed again from the blocks when they are
-// needed.
+// The last 128 states can be read, and older ones where what the blocks since then replaced is kept.
 //
 // It is not for where blocks come from, nor for waiting transactions. It starts no goroutines
 // beyond those of Pebble and go-ethereum, which Close ends.
@@ -19,7 +18,6 @@ import (
 	"sync/atomic"
 
 	"github.com/ethereum/go-ethereum/common"
-	gethstate "github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"dyno/parts/datadir"
@@ -55,12 +53,19 @@ type Options struct {
 	// or the first.
 	States string
 
+	// History is the number of the last blocks whose states are kept, in calls and traces but not for
+	// proofs; AllStates: all from now on. Up to 128, what was kept before still is, and 128 otherwise.
+	History int64
+
 	// Begin is the genesis of a folder that holds no chain, if Open has none; nil is allowed.
 	Begin *genesis.Genesis
 
 	// Recovered is called for each block that is executed again; nil is allowed.
 	Recovered func(number, of uint64)
 }
+
+// AllStates is an Options.History without end.
+const AllStates = -1
 
 // Open opens the chain in a data folder, and begins it if there is none. Without a genesis it must
 // have begun; with one it must be the same.
@@ -77,6 +82,9 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (c *Ch
 		}
 	}()
 	if c.Genesis, err = begun(dir, blocks, g, o.Begin); err != nil {
+		return c, err
+	}
+	if err := c.keepHistory(o.History); err != nil {
 		return c, err
 	}
 	c.executor = execution.New(c.Genesis)
@@ -127,11 +135,6 @@ func begun(dir string, blocks *store.Store, g, other *genesis.Genesis) (*genesis
 // Head is the header of the last block, which nothing may change.
 func (c *Chain) Head() *types.Header { return c.head.Load() }
 
-// StateAt returns the state after a block; an error unless the block is one of the last 128.
-func (c *Chain) StateAt(header *types.Header) (*gethstate.StateDB, error) {
-	return c.states.At(header)
-}
-
 // States are those of the chain. Only Append commits to them.
 func (c *Chain) States() state.States { return c.states }
 
@@ -144,20 +147,22 @@ func (e *Invalid) Unwrap() error { return e.Err }
 // Append executes a block over the state of the head, judges it and stores it. The error says what
 // is wrong with the block, or with the disk; the chain is then as it was before.
 func (c *Chain) Append(ctx context.Context, block *types.Block) error {
-	receipts, err := c.execute(ctx, block)
+	replaced := c.replaced()
+	receipts, err := c.execute(ctx, block, replaced)
 	if err != nil {
 		return err
 	}
-	if err := c.Blocks.Append(block, receipts); err != nil {
+	if err := c.Blocks.Append(block, receipts, replaced); err != nil {
 		return err
 	}
 	c.head.Store(block.Header())
 	return nil
 }
 
-// execute executes a block over the state of the head, and keeps the state after it.
-func (c *Chain) execute(ctx context.Context, block *types.Block) (types.Receipts, error) {
-	db, err := c.states.At(c.Head())
+// execute executes a block over the state of the head, and keeps the state after it. What it replaced
+// is added to replaced, unless that is nil.
+func (c *Chain) execute(ctx context.Context, block *types.Block, replaced *store.Replaced) (types.Receipts, error) {
+	db, err := c.states.Next(c.Head())
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +174,7 @@ func (c *Chain) execute(ctx context.Context, block *types.Block) (types.Receipts
 	if err != nil {
 		return nil, &Invalid{err}
 	}
-	return receipts, c.states.Commit(db, block.Header(), c.executor.Rules(block.Header()))
+	return receipts, c.states.Commit(db, block.Header(), c.executor.Rules(block.Header()), replaced)
 }
 
 // Sync makes all blocks that were appended durable.

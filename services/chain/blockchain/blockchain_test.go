@@ -31,11 +31,12 @@ func open(t *testing.T, ctx context.Context, dir, states string, recovered func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	return blockchain.Open(ctx, dir, g, blockchain.Options{States: states, Recovered: recovered})
+	return blockchain.Open(ctx, dir, g, blockchain.Options{States: states, History: blockchain.AllStates, Recovered: recovered})
 }
 
 // What is on the disk while a chain is open, as kill -9 leaves it, has all blocks up to the last
-// Sync; their states are computed again, and the import continues.
+// Sync; their states are computed again, and the import continues. What each block replaced is there,
+// too, which Check proves.
 func TestKilled(t *testing.T) {
 	for _, states := range blockchain.StateKinds() {
 		t.Run(states, func(t *testing.T) { killed(t, states) })

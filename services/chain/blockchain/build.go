@@ -10,7 +10,7 @@ import (
 	"dyno/services/chain/execution"
 )
 
-// Draft is the block after the head, while it is made. The goroutine that appends owns it.
+// Draft is the block after the head, while it is made. One goroutine at a time uses it.
 type Draft struct {
 	*execution.Builder
 
@@ -21,10 +21,10 @@ type Draft struct {
 }
 
 // Begin begins the block after the head, with a time in seconds since 1970. The draft is abandoned,
-// or finished and then put, before another one or Append.
+// or finished. The goroutine that appends may put it, before it puts another one or calls Append.
 func (c *Chain) Begin(time uint64) (*Draft, error) {
 	head := c.Head()
-	db, err := c.states.At(head)
+	db, err := c.states.Next(head)
 	if err != nil {
 		return nil, err
 	}
@@ -49,10 +49,11 @@ func (d *Draft) Block() *types.Block { return d.block }
 // longer be appended to.
 func (c *Chain) Put(d *Draft) error {
 	header := d.block.Header()
-	if err := c.states.Commit(d.db, header, c.executor.Rules(header)); err != nil {
+	replaced := c.replaced()
+	if err := c.states.Commit(d.db, header, c.executor.Rules(header), replaced); err != nil {
 		return err
 	}
-	if err := c.Blocks.Append(d.block, d.receipts); err != nil {
+	if err := c.Blocks.Append(d.block, d.receipts, replaced); err != nil {
 		return err
 	}
 	c.head.Store(header)

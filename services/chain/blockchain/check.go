@@ -20,10 +20,11 @@ import (
 // Report is what Check found.
 type Report struct {
 	OK             bool        `json:"ok"`
-	Head           uint64      `json:"head"`         // number of the last block
-	Blocks         uint64      `json:"blocks"`       // executed again, without block 0
-	Transactions   uint64      `json:"transactions"` // in them
-	StateRoot      common.Hash `json:"state_root"`   // in the header of the last block
+	Kind           string      `json:"kind,omitempty"` // "test chain", or left out
+	Head           uint64      `json:"head"`           // number of the last block
+	Blocks         uint64      `json:"blocks"`         // executed again, without block 0
+	Transactions   uint64      `json:"transactions"`   // in them
+	StateRoot      common.Hash `json:"state_root"`     // in the header of the last block
 	RecomputedRoot common.Hash `json:"recomputed_root"`
 	Damage         []Damage    `json:"damage,omitempty"`
 	More           int         `json:"more,omitempty"` // damage beyond the most that is listed
@@ -234,7 +235,7 @@ func (e *Executed) HashOf(number uint64) (common.Hash, error) {
 
 // Append executes a block after the head.
 func (e *Executed) Append(ctx context.Context, block *types.Block) error {
-	if _, err := e.c.execute(ctx, block); err != nil {
+	if _, err := e.c.execute(ctx, block, nil); err != nil {
 		return err
 	}
 	if e.c.beyond == nil {
@@ -256,13 +257,14 @@ func (k *checker) count(c *Chain, block *types.Block) {
 func (k *checker) block(ctx context.Context, c *Chain, block *types.Block) error {
 	n := block.NumberU64()
 	var receipts types.Receipts
+	replaced := store.NewReplaced()
 	if n == 0 {
 		if want := c.Genesis.Block().Hash(); block.Hash() != want {
 			return fmt.Errorf("it is %x, and the genesis says %x", block.Hash(), want)
 		}
 	} else {
 		var err error
-		if receipts, err = c.execute(ctx, block); err != nil {
+		if receipts, err = c.execute(ctx, block, replaced); err != nil {
 			return err
 		}
 		k.count(c, block)
@@ -276,7 +278,7 @@ func (k *checker) block(ctx context.Context, c *Chain, block *types.Block) error
 			}
 		}
 	}
-	if err := c.Blocks.CheckIndexes(block, receipts); err != nil {
+	if err := errors.Join(c.Blocks.CheckIndexes(block, receipts), c.Blocks.CheckReplaced(n, replaced, c.Genesis.Rules.RootEvery == 1)); err != nil {
 		k.damage(store.FileOf(err, filepath.Join(k.dir, BlocksFolder)), &n, err) // the chain itself is whole
 	}
 	return nil

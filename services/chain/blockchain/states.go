@@ -132,7 +132,7 @@ func (c *Chain) recover(ctx context.Context, recovered func(number, of uint64)) 
 		if err != nil {
 			return err
 		}
-		if _, err := c.execute(ctx, block); err != nil {
+		if _, err := c.execute(ctx, block, nil); err != nil {
 			return fmt.Errorf("executing block %d again: %w", n, err)
 		}
 		c.head.Store(block.Header())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/consensus/misc/eip1559"
@@ -14,6 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/core/types/bal"
 	"github.com/ethereum/go-ethereum/core/vm"
+	"github.com/ethereum/go-ethereum/trie"
 
 	"dyno/services/chain/state"
 )
@@ -38,30 +40,41 @@ type Builder struct {
 // Build begins the block that follows a parent, over the parent's state, which it changes. Its time
 // is in seconds since 1970 and not before the parent's. Finish or Abandon ends it.
 func (e *Executor) Build(parent *types.Header, time uint64, db *gethstate.StateDB, below Ancestors) (*Builder, error) {
-	header, err := e.next(parent, time)
+	if time < parent.Time {
+		return nil, fmt.Errorf("block %d would have the time %d, and its parent has %d", parent.Number.Uint64()+1, time, parent.Time)
+	}
+	header, err := e.Next(parent, time)
 	if err != nil {
 		return nil, err
 	}
+	return e.begin(parent, header, db, below, func(s types.Signer) types.Signer { return s }), nil
+}
+
+// BuildTest is Build of a block for a test chain, whose header the caller may have made another than
+// Next made it, and whose transactions may be those of Impersonate.
+func (e *Executor) BuildTest(parent, header *types.Header, db *gethstate.StateDB, below Ancestors) *Builder {
+	return e.begin(parent, header, db, below, Impersonating)
+}
+
+func (e *Executor) begin(parent, header *types.Header, db *gethstate.StateDB, below Ancestors, signer func(types.Signer) types.Signer) *Builder {
+	time := header.Time
 	b := &Builder{
 		executor: e, chain: &view{executor: e, below: below}, parent: parent, header: header, db: db, gas: core.NewGasPool(header.GasLimit),
-		signer: types.MakeSigner(e.config, header.Number, time), accesses: bal.NewConstructionBlockAccessList(),
+		signer: signer(types.MakeSigner(e.config, header.Number, time)), accesses: bal.NewConstructionBlockAccessList(),
 	}
 	if header.WithdrawalsHash != nil {
 		b.body.Withdrawals = types.Withdrawals{}
 	}
 	b.evm = vm.NewEVM(core.NewEVMBlockContext(header, b.chain, nil), &unprepared{StateDB: db}, e.config, vm.Config{})
 	b.accesses.Merge(core.PreExecution(context.Background(), header.ParentBeaconRoot, parent, e.config, b.evm, header.Number, time))
-	return b, nil
+	return b
 }
 
-// next is the header after a parent, without what execution adds.
-func (e *Executor) next(parent *types.Header, time uint64) (*types.Header, error) {
+// Next is the header after a parent, with a time in seconds since 1970, without what execution adds.
+func (e *Executor) Next(parent *types.Header, time uint64) (*types.Header, error) {
 	number := new(big.Int).Add(parent.Number, common.Big1)
 	if !e.config.IsPostMerge(number.Uint64(), time) {
 		return nil, fmt.Errorf("block %d would be of proof of work, and only blocks of proof of stake are made: set \"terminalTotalDifficulty\": 0 in the genesis, or serve the chain with --read-only", number)
-	}
-	if time < parent.Time {
-		return nil, fmt.Errorf("block %d would have the time %d, and its parent has %d", number, time, parent.Time)
 	}
 	header := &types.Header{
 		ParentHash: parent.Hash(), UncleHash: types.EmptyUncleHash, Number: number, Time: time, Difficulty: new(big.Int),
@@ -101,6 +114,9 @@ func (b *Builder) Header() *types.Header { return b.header }
 // GasLeft is the gas that the block still has.
 func (b *Builder) GasLeft() uint64 { return b.gas.Available(b.evm.GetRules().IsAmsterdam) }
 
+// Len is the number of transactions that the block has so far.
+func (b *Builder) Len() int { return len(b.body.Transactions) }
+
 // Add executes a transaction as the block's next one. After an error the block is as before: the
 // transaction cannot be in it.
 func (b *Builder) Add(tx *types.Transaction) error {
@@ -110,6 +126,9 @@ func (b *Builder) Add(tx *types.Transaction) error {
 	msg, err := core.TransactionToMessage(tx, b.signer, b.header.BaseFee)
 	if err != nil {
 		return err
+	}
+	if _, ok := Impersonated(tx); ok {
+		msg.SkipEOACheck() // it may be that of a contract
 	}
 	before, left := b.db.Snapshot(), b.gas.Snapshot()
 	index := len(b.body.Transactions)
@@ -125,6 +144,32 @@ func (b *Builder) Add(tx *types.Transaction) error {
 	b.receipts = append(b.receipts, receipt)
 	b.logs = append(b.logs, receipt.Logs...)
 	return nil
+}
+
+// Beyond returns a builder that executes what does not fit into the block, over a copy of its state
+// and with some gas of its own. It is for looking ahead: there is no block to finish.
+func (b *Builder) Beyond(gas uint64) *Builder {
+	beyond := *b
+	beyond.db, beyond.gas, beyond.accesses = b.db.Copy(), core.NewGasPool(gas), bal.NewConstructionBlockAccessList()
+	beyond.body, beyond.receipts, beyond.logs = types.Body{}, nil, nil
+	beyond.evm = vm.NewEVM(core.NewEVMBlockContext(b.header, b.chain, nil), &unprepared{StateDB: beyond.db}, b.executor.config, vm.Config{})
+	return &beyond
+}
+
+// State is the state after the transactions that were added.
+func (b *Builder) State() *gethstate.StateDB { return b.db }
+
+// Preview returns the block with the transactions that were added, and their receipts, as it would be
+// if it were finished now, except for what only that computes: the root is the parent's, and
+// there are no requests. More can be added.
+func (b *Builder) Preview() (*types.Block, types.Receipts) {
+	header := types.CopyHeader(b.header)
+	header.Root, header.GasUsed = b.parent.Root, b.gas.Used()
+	if b.evm.GetRules().IsPrague {
+		header.RequestsHash = &types.EmptyRequestsHash
+	}
+	body := b.body
+	return types.NewBlock(header, &body, b.receipts, trie.NewStackTrie(nil)), slices.Clone(b.receipts)
 }
 
 // Finish returns the block with the transactions that were added, and their receipts. The state is

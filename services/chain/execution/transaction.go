@@ -80,6 +80,12 @@ func (j Judge) Judge(tx *types.Transaction) (Verdict, error) {
 	return Verdict{Sender: sender, IntrinsicGas: gas}, nil
 }
 
+// Sender is the sender of a transaction that was found valid.
+func (j Judge) Sender(tx *types.Transaction) common.Address {
+	from, _ := types.Sender(j.signer, tx) // remembered since then
+	return from
+}
+
 // bounds judges each number for its width and against the others.
 func (j Judge) bounds(tx *types.Transaction) error {
 	if tx.Nonce() == math.MaxUint64 { // EIP-2681

@@ -130,8 +130,14 @@ func (s *States) marked(header *types.Header) (mark, error) {
 }
 
 // At implements state.States.
-func (s *States) At(header *types.Header) (*gethstate.StateDB, error) {
-	o := &over{s: s, root: types.EmptyRootHash, rooted: true, opened: map[common.Address]common.Hash{}, changes: newChanges(mark{}),
+func (s *States) At(header *types.Header) (*gethstate.StateDB, error) { return s.over(header, false) }
+
+// Next implements state.States.
+func (s *States) Next(header *types.Header) (*gethstate.StateDB, error) { return s.over(header, true) }
+
+// over returns the state after a block. Of the newest state, one that is next has the tries.
+func (s *States) over(header *types.Header, next bool) (*gethstate.StateDB, error) {
+	o := &over{s: s, next: next, root: types.EmptyRootHash, rooted: true, opened: map[common.Address]common.Hash{}, changes: newChanges(mark{}),
 		delta: newChanges(mark{}), reader: &reader{s: s, empty: header == nil}}
 	if header != nil {
 		m, err := s.marked(header)
@@ -146,7 +152,7 @@ func (s *States) At(header *types.Header) (*gethstate.StateDB, error) {
 }
 
 // Reader implements state.States.
-func (s *States) Reader(header *types.Header) (gethstate.StateReader, error) {
+func (s *States) Reader(header *types.Header) (gethstate.Reader, error) {
 	m, err := s.marked(header)
 	return &reader{s: s, number: m.Number}, err
 }
@@ -190,7 +196,7 @@ func (s *States) prove(m mark, use func(*tries, common.Hash) error) error {
 }
 
 // Commit implements state.States.
-func (s *States) Commit(db *gethstate.StateDB, header *types.Header, rules params.Rules) error {
+func (s *States) Commit(db *gethstate.StateDB, header *types.Header, rules params.Rules, replaced *store.Replaced) error {
 	root := db.IntermediateRoot(rules)
 	o, ok := db.GetTrie().(*over)
 	if err := state.Err(db); err != nil || !ok || o.s != s || o.changes.Number != header.Number.Uint64() {
@@ -207,6 +213,11 @@ func (s *States) Commit(db *gethstate.StateDB, header *types.Header, rules param
 		return err
 	}
 	c := o.changes
+	if replaced != nil {
+		if err := s.replacedBy(c, o.reader, replaced); err != nil {
+			return err
+		}
+	}
 	c.Hash = header.Hash()
 	if o.rooted {
 		c.Root = root

@@ -20,6 +20,7 @@ type over struct {
 	unused
 	s      *States
 	reader *reader
+	next   bool        // it will be committed
 	base   mark        // the block below
 	root   common.Hash // in the header of that block
 	rooted bool        // the next block has a root
@@ -46,6 +47,10 @@ func (under) Commit(*gethstate.StateUpdate) error              { return errUnuse
 func (d under) OpenStorageTrie(_ common.Hash, address common.Address, root common.Hash, _ gethstate.Trie) (gethstate.Trie, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if _, again := d.opened[address]; again && root == types.EmptyRootHash && len(d.changes.slots[address]) > 0 {
+		// The account has replaced one that had slots: those of a simulation's earlier block.
+		d.delta.wiped[address] = true
+	}
 	d.opened[address] = root
 	return &storage{over: d.over, address: address, root: root}, nil
 }
@@ -130,14 +135,15 @@ func (o *over) take() (*tries, error) {
 	return o.tries, nil
 }
 
-// lend returns the tries of the newest state, if o is over that, and others otherwise.
+// lend returns the tries of the newest state, if o is over that and will be committed, and others
+// otherwise.
 func (s *States) lend(o *over) (*tries, error) {
 	if o.reader.empty {
 		return s.above(0), nil
 	}
 	s.mu.Lock()
 	t := s.live
-	if t != nil && s.newest() == o.base {
+	if t != nil && o.next && s.newest() == o.base {
 		s.live = nil
 		s.mu.Unlock()
 		return t, nil

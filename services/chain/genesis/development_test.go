@@ -18,6 +18,9 @@ func TestDevelopment(t *testing.T) {
 		if address := crypto.PubkeyToAddress(key.PublicKey); address != genesis.Accounts[i] {
 			t.Errorf("account %d is %v, and its key is that of %v", i, genesis.Accounts[i], address)
 		}
+		if !genesis.Keys()[i].Equal(key) {
+			t.Errorf("the key of account %d is another one", i)
+		}
 		if balance := g.Alloc[genesis.Accounts[i]].Balance; balance == nil || balance.String() != "1"+strings.Repeat("0", 22) {
 			t.Errorf("account %d has %v wei", i, balance)
 		}

@@ -54,6 +54,7 @@ type Pool struct {
 	arrivals     atomic.Uint64
 	transactions atomic.Int64
 	bytes        atomic.Int64
+	changes      atomic.Uint64 // of what Pending returns
 
 	// mu is held for writing by what concerns more than one sender, and otherwise for reading,
 	// together with the lock of the sender's shard.
@@ -112,6 +113,7 @@ func (p *Pool) unlock(s *shard) {
 // Confirm makes entries executable, after they have become durable. Entries that are no longer
 // there are ignored.
 func (p *Pool) Confirm(entries ...*Entry) {
+	defer p.changes.Add(1)
 	for _, e := range entries {
 		shard := p.lock(e.From)
 		if s := shard.senders[e.From]; s != nil {

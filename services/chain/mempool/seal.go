@@ -104,6 +104,7 @@ func (p *Pool) giveBack(s *sender, taken *slot) {
 func (p *Pool) Failed(e *Entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.changes.Add(1)
 	s := p.shardOf(e.From).senders[e.From]
 	if s == nil {
 		return

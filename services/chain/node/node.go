@@ -45,6 +45,8 @@ type Options struct {
 	// 64 MiB, nothing is accepted or sealed. Nil: the disk is not watched.
 	Space func() (free, size int64, err error)
 
+	Unprotected bool // transactions without a chain id are taken, too
+
 	Tracer trace.Tracer // nil: there are no spans
 
 	Log  *slog.Logger
@@ -73,7 +75,8 @@ type Node struct {
 
 	sealing sync.Mutex // held while a block is made, or a checkpoint
 
-	feed feed
+	feed  feed
+	ahead ahead
 
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
@@ -83,6 +86,7 @@ type Node struct {
 type view struct {
 	head     *types.Header
 	base     *big.Int // of the next block; nil before London
+	open     bool     // Options.Unprotected
 	judge    execution.Judge
 	accounts gethstate.StateReader
 }
@@ -168,7 +172,7 @@ func (n *Node) look() error {
 		return err
 	}
 	number := new(big.Int).Add(head.Number, common.Big1)
-	n.view.Store(&view{head, n.chain.NextBaseFee(head), execution.NewJudge(n.chain.Genesis.Config, number, true, now(head)), accounts})
+	n.view.Store(&view{head, n.chain.NextBaseFee(head), n.o.Unprotected, execution.NewJudge(n.chain.Genesis.Config, number, true, now(head)), accounts})
 	return nil
 }
 
@@ -306,6 +310,9 @@ func (n *Node) Raws() (raws [][]byte) {
 func (n *Node) Close() error {
 	n.stop()
 	n.tasks.Wait()
+	n.ahead.mu.Lock()
+	n.ahead.forget()
+	n.ahead.mu.Unlock()
 	var err error
 	if n.stopped() == nil && n.journal.Size() > 0 {
 		err = n.checkpoint()

@@ -37,6 +37,20 @@ type Shared interface {
 // ErrLeader means that the leader of the nodes has changed, or that there is none.
 var ErrLeader = errors.New("the nodes have no leader now, or another: whether the transaction was accepted is not known; send it again")
 
+// forward has the leader accept transactions, and takes up what it has accepted without waiting until
+// the journal brings it: the caller may ask for it next.
+func (n *Node) forward(ctx context.Context, raws [][]byte) []Submitted {
+	out := n.shared.Forward(ctx, raws)
+	var accepted [][]byte
+	for i := range out {
+		if out[i].Err == nil {
+			accepted = append(accepted, raws[i])
+		}
+	}
+	n.Take(accepted)
+	return out
+}
+
 // Take takes up transactions of a shared journal, those that this node has accepted, too. Of each
 // it returns why it does not wait here.
 func (n *Node) Take(raws [][]byte) []error {

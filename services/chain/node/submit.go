@@ -47,7 +47,7 @@ func (n *Node) Submit(ctx context.Context, raws [][]byte) []Submitted {
 	ctx, span := n.begin(ctx, "eth_submitTransaction")
 	defer span.End()
 	if n.shared != nil && !n.shared.Leads() {
-		return n.shared.Forward(ctx, raws)
+		return n.forward(ctx, raws)
 	}
 	out := make([]Submitted, len(raws))
 	entries := make([]*mempool.Entry, len(raws))
@@ -172,7 +172,7 @@ func (v *view) admit(raw []byte) (*mempool.Entry, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !tx.Protected():
+	case !v.open && !tx.Protected():
 		return nil, errUnprotected
 	case tx.Gas() > v.head.GasLimit:
 		return nil, txpool.ErrGasLimit
@@ -204,7 +204,13 @@ func (n *Node) Waiting(hash common.Hash) *types.Transaction {
 }
 
 // Nonce returns the nonce after the executable transactions of an account; false: it has none.
-func (n *Node) Nonce(of common.Address) (uint64, bool) { return n.pool.Nonce(of) }
+func (n *Node) Nonce(of common.Address) (uint64, bool) { return n.pool.Accepted(of) }
+
+// Content returns the waiting transactions by sender, each sender's in the order of nonces: those that
+// the next blocks take, and those behind a gap.
+func (n *Node) Content() (executable, queued map[common.Address]types.Transactions) {
+	return n.pool.Content()
+}
 
 // Pool are figures of what waits.
 func (n *Node) Pool() mempool.Stats { return n.pool.Stats() }

@@ -62,7 +62,7 @@ func benchmarkTransfers(b *testing.B, open opener, rootEvery uint64, accounts, s
 	for b.Loop() {
 		began := time.Now()
 		t0 := cpu()
-		db, err := s.At(head)
+		db, err := s.Next(head)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func benchmarkTransfers(b *testing.B, open opener, rootEvery uint64, accounts, s
 			header.Root = root
 		}
 		t2 := cpu()
-		if err := s.Commit(db, header, rules); err != nil {
+		if err := s.Commit(db, header, rules, nil); err != nil {
 			b.Fatal(err)
 		}
 		t3 := cpu()

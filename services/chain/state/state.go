@@ -17,6 +17,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/holiman/uint256"
+
+	"dyno/services/chain/store"
 )
 
 // Kept is the number of the last blocks whose states can be read, at least.
@@ -27,19 +29,23 @@ const Kept = 128
 // They need not survive a crash whole: after it an older state is the newest, and the chain
 // executes the blocks since then again.
 type States interface {
-	// At returns the state after a block, to read or to execute the next block over; nil is the
-	// empty state before block 0. Each call returns another one, for one goroutine. A state of
-	// which 128 newer ones exist may report errors from then on.
+	// At returns the state after a block, to read or to execute over; nil is the empty state before
+	// block 0. Each call returns another one, for one goroutine. A state of which 128 newer ones exist
+	// may report errors from then on.
 	At(header *types.Header) (*gethstate.StateDB, error)
 
+	// Next is At for a state that will be committed: its root costs less.
+	Next(header *types.Header) (*gethstate.StateDB, error)
+
 	// Reader returns the accounts and slots after a block, for any number of goroutines, under the
-	// same condition. It costs less than At.
-	Reader(header *types.Header) (gethstate.StateReader, error)
+	// same condition. It costs less than At. Codes are there for ever.
+	Reader(header *types.Header) (gethstate.Reader, error)
 
 	// Commit keeps db as the state after a block, which was executed over it under these rules. Db
-	// came from At with the block's parent, the newest state, and is not usable afterwards. The error
-	// may be that its root is not the header's.
-	Commit(db *gethstate.StateDB, header *types.Header, rules params.Rules) error
+	// came from Next with the block's parent, the newest state, and is not usable afterwards. The error
+	// may be that its root is not the header's. What the block replaced is added to replaced, unless
+	// that is nil.
+	Commit(db *gethstate.StateDB, header *types.Header, rules params.Rules, replaced *store.Replaced) error
 
 	// Has reports whether the state after a block is there.
 	Has(header *types.Header) bool
@@ -58,10 +64,18 @@ type States interface {
 
 // Allocate commits the accounts of a genesis as the state after block 0.
 func Allocate(s States, alloc types.GenesisAlloc, header *types.Header) error {
-	db, err := s.At(nil)
+	db, err := s.Next(nil)
 	if err != nil {
 		return err
 	}
+	if err := Fill(db, alloc); err != nil {
+		return err
+	}
+	return s.Commit(db, header, params.Rules{}, nil)
+}
+
+// Fill sets the accounts of a genesis.
+func Fill(db *gethstate.StateDB, alloc types.GenesisAlloc) error {
 	for address, account := range alloc {
 		if account.Balance != nil {
 			db.AddBalance(address, uint256.MustFromBig(account.Balance), tracing.BalanceIncreaseGenesisBalance)
@@ -72,7 +86,7 @@ func Allocate(s States, alloc types.GenesisAlloc, header *types.Header) error {
 			db.SetState(address, key, value)
 		}
 	}
-	return s.Commit(db, header, params.Rules{})
+	return db.Error()
 }
 
 // Err is why a state could not be read, or its root not be computed: then the root is of no use.

@@ -16,6 +16,7 @@ import (
 	"github.com/holiman/uint256"
 
 	"dyno/services/chain/state"
+	"dyno/services/chain/store"
 )
 
 // transaction changes a state.
@@ -116,7 +117,7 @@ func (e era) run(t testing.TB, s state.States, parent *types.Header, block []tra
 }
 
 func at(s state.States, header *types.Header) *gethstate.StateDB {
-	db, err := s.At(header)
+	db, err := s.Next(header)
 	if err != nil {
 		panic(fmt.Sprint(header.Number, err))
 	}
@@ -134,6 +135,8 @@ type chain struct {
 	headers   []*types.Header
 	blocks    [][]transaction
 	random    *rand.Rand
+
+	replaced [2][]*store.Replaced // by each block, as the reference and the other say
 }
 
 const boundary = 400 // changes: a few blocks, so that all that happens later happens soon
@@ -177,9 +180,11 @@ func (c *chain) mine(n int) {
 		if header.Number.Uint64()%c.rootEvery != 0 {
 			header.Root = parent.Root
 		}
-		if err := c.reference.Commit(db, header, c.rules); err != nil {
+		r := store.NewReplaced()
+		if err := c.reference.Commit(db, header, c.rules, r); err != nil {
 			c.t.Fatal(err)
 		}
+		c.replaced[0] = append(c.replaced[0], r)
 		c.blocks, c.headers = append(c.blocks, block), append(c.headers, header)
 		c.apply(header.Number.Uint64())
 	}
@@ -192,9 +197,11 @@ func (c *chain) apply(n uint64) {
 		c.run(c.t, c.other, c.headers[n-1], []transaction{c.any(c.random), c.any(c.random)})
 	}
 	db, _ := c.run(c.t, c.other, c.headers[n-1], c.blocks[n-1])
-	if err := c.other.Commit(db, c.headers[n], c.rules); err != nil {
+	r := store.NewReplaced()
+	if err := c.other.Commit(db, c.headers[n], c.rules, r); err != nil {
 		c.t.Fatalf("block %d: %v", n, err)
 	}
+	c.replaced[1] = append(c.replaced[1], r)
 }
 
 // same holds what both say of a block against each other.

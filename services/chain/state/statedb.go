@@ -38,6 +38,7 @@ type stateDB struct {
 	disk  ethdb.Database
 	tries *triedb.Database
 	db    *gethstate.MPTDatabase
+	codes *gethstate.CodeDB
 
 	dir       string
 	rootEvery uint64
@@ -65,11 +66,14 @@ func OpenStateDB(dir string, o Options) (s States, err error) {
 	config := *pathdb.Defaults
 	config.TrieCleanSize, config.StateCleanSize, config.WriteBufferSize, config.ReadOnly = cleanBytes, cleanBytes, bufferBytes, o.ReadOnly
 	tries := triedb.NewDatabase(disk, &triedb.Config{PathDB: &config})
-	return &stateDB{disk, tries, gethstate.NewMPTDatabase(tries, gethstate.NewCodeDB(disk)), dir, max(o.RootEvery, 1)}, nil
+	codes := gethstate.NewCodeDB(disk)
+	return &stateDB{disk, tries, gethstate.NewMPTDatabase(tries, codes), codes, dir, max(o.RootEvery, 1)}, nil
 }
 
 // At implements States.
-func (s *stateDB) At(header *types.Header) (*gethstate.StateDB, error) {
+func (s *stateDB) At(header *types.Header) (*gethstate.StateDB, error) { return s.at(header, s.db) }
+
+func (s *stateDB) at(header *types.Header, over gethstate.Database) (*gethstate.StateDB, error) {
 	root, err := types.EmptyRootHash, error(nil)
 	if header != nil {
 		root, err = s.Root(header)
@@ -77,18 +81,56 @@ func (s *stateDB) At(header *types.Header) (*gethstate.StateDB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := gethstate.New(root, s.db)
+	db, err := gethstate.New(root, over)
 	return db, missing(header, err)
 }
 
+// Next implements States.
+func (s *stateDB) Next(header *types.Header) (*gethstate.StateDB, error) {
+	return s.at(header, &recording{MPTDatabase: s.db})
+}
+
+// recording is the database of a state that will be committed. It remembers what the commit changed.
+type recording struct {
+	*gethstate.MPTDatabase
+	update *gethstate.StateUpdate
+}
+
+// Commit implements gethstate.Database.
+func (r *recording) Commit(update *gethstate.StateUpdate) error {
+	r.update = update
+	return r.MPTDatabase.Commit(update)
+}
+
+// into adds what was replaced.
+func (r *recording) into(replaced *store.Replaced) {
+	for of, account := range r.update.AccountsOrigin {
+		replaced.Accounts[of] = account
+	}
+	for of, slots := range r.update.StoragesOrigin {
+		for key, value := range slots {
+			if r.update.StorageKeyType == gethstate.StorageKeyPlain {
+				key = crypto.Keccak256Hash(key[:])
+			}
+			replaced.Slot(of, key, value)
+		}
+	}
+}
+
 // Reader implements States.
-func (s *stateDB) Reader(header *types.Header) (gethstate.StateReader, error) {
+func (s *stateDB) Reader(header *types.Header) (gethstate.Reader, error) {
 	root, err := s.Root(header)
 	if err != nil {
 		return nil, err
 	}
 	r, err := s.db.StateReader(root)
-	return r, missing(header, err)
+	return reader{s.codes.Reader(), r}, missing(header, err)
+}
+
+// reader reads accounts, slots and codes.
+type reader struct {
+	gethstate.ContractCodeReader
+	gethstate.StateReader
 }
 
 func missing(header *types.Header, err error) error {
@@ -100,8 +142,11 @@ func missing(header *types.Header, err error) error {
 
 // Commit implements States. The path database needs a root for each block, also for those
 // without one in their header: for these it is stored.
-func (s *stateDB) Commit(db *gethstate.StateDB, header *types.Header, rules params.Rules) error {
+func (s *stateDB) Commit(db *gethstate.StateDB, header *types.Header, rules params.Rules, replaced *store.Replaced) error {
 	root, err := db.Commit(rules, header.Number.Uint64())
+	if r, ok := db.Database().(*recording); ok && r.update != nil && replaced != nil {
+		r.into(replaced)
+	}
 	switch {
 	case err != nil:
 		return err

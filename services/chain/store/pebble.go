@@ -58,9 +58,9 @@ func (logger) Errorf(string, ...any) {}
 // with the reason.
 func (logger) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
-// guard runs a write to Pebble. After the first that fails the store writes no more: what was
+// guard runs a write to Pebble, and what notes that it was written, with the lock held. After the first that fails the store writes no more: what was
 // written last may or may not be there, whole in either case, when the store is opened again.
-func (s *Store) guard(write func() error) (err error) {
+func (s *Store) guard(write func() error, note func()) (err error) {
 	if err := s.failed(); err != nil {
 		return err
 	}
@@ -75,7 +75,13 @@ func (s *Store) guard(write func() error) (err error) {
 			s.mu.Unlock()
 		}
 	}()
-	return write()
+	if err := write(); err != nil || note == nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	note()
+	return nil
 }
 
 func (s *Store) failed() error {

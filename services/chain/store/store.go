@@ -1,5 +1,6 @@
 // Package store keeps a chain's blocks and receipts on disk, with the indexes by which they are
-// found, in Pebble. A block, its receipts and its indexes are written together or not at all.
+// found, and what each block replaced in the state, if that is wanted, in Pebble. All that belongs to
+// a block is written together or not at all.
 //
 // It is not for the state, which can be computed again from the blocks, nor for judging blocks. It
 // starts no goroutines beyond those of Pebble, which Close ends.
@@ -27,9 +28,10 @@ type Store struct {
 
 	readOnly bool
 
-	mu   sync.RWMutex
-	head Head
-	bad  error // why the store stopped writing
+	mu      sync.RWMutex
+	head    Head
+	history *History // nil: none is kept
+	bad     error    // why the store stopped writing
 }
 
 // Head is the last block.
@@ -72,6 +74,9 @@ func Open(dir string, readOnly bool) (*Store, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	s.head = Head{binary.BigEndian.Uint64(text), common.BytesToHash(text[8:])}
+	if err := s.loadHistory(); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	return s, nil
 }
 
@@ -105,7 +110,7 @@ func (s *Store) Begin(genesis []byte, block *types.Block) error {
 	batch := s.db.NewBatch()
 	defer batch.Close()
 	batch.Set([]byte(genesisKey), genesis, nil)
-	return s.append(batch, block, nil, pebble.Sync)
+	return s.append(batch, block, nil, nil, pebble.Sync)
 }
 
 // What a batch has room for from the start, in bytes: most blocks of transfers.
@@ -114,18 +119,23 @@ const (
 	perTransaction = 256
 )
 
-// Append stores a block, its receipts and indexes as the new head. It survives a crash of the
-// process or the machine once Sync has returned; before that the last blocks may be lost.
-func (s *Store) Append(block *types.Block, receipts types.Receipts) error {
+// Append stores a block, its receipts and indexes as the new head, and what it replaced in the state
+// if that is kept; nil otherwise. It survives a crash of the process or the machine once Sync has
+// returned; before that the last blocks may be lost, each with all of this.
+func (s *Store) Append(block *types.Block, receipts types.Receipts, replaced *Replaced) error {
 	if head := s.Head(); block.NumberU64() != head.Number+1 || block.ParentHash() != head.Hash {
 		return fmt.Errorf("block %d (%x) does not follow the head %d (%x)", block.NumberU64(), block.Hash(), head.Number, head.Hash)
 	}
 	batch := s.db.NewBatchWithSize(batchBytes + perTransaction*len(block.Transactions()))
 	defer batch.Close()
-	return s.append(batch, block, receipts, pebble.NoSync)
+	history, err := s.addReplaced(batch, block.NumberU64(), replaced)
+	if err != nil {
+		return err
+	}
+	return s.append(batch, block, receipts, history, pebble.NoSync)
 }
 
-func (s *Store) append(batch *pebble.Batch, block *types.Block, receipts types.Receipts, o *pebble.WriteOptions) error {
+func (s *Store) append(batch *pebble.Batch, block *types.Block, receipts types.Receipts, history *History, o *pebble.WriteOptions) error {
 	raw, err1 := rlp.EncodeToBytes(block)
 	stored, err2 := encodeReceipts(receipts)
 	if err := errors.Join(err1, err2); err != nil {
@@ -140,24 +150,18 @@ func (s *Store) append(batch *pebble.Batch, block *types.Block, receipts types.R
 		batch.Set(hashed(transactionKey, tx.Hash()), binary.BigEndian.AppendUint32(at[:8:8], uint32(i)), nil)
 	}
 	batch.Set([]byte(headKey), append(at[:8:8], hash[:]...), nil)
-	if err := s.guard(func() error { return batch.Commit(o) }); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.head = Head{number, hash}
-	return nil
+	return s.guard(func() error { return batch.Commit(o) }, func() { s.head, s.history = Head{number, hash}, history })
 }
 
 // Sync makes all that was appended durable.
 func (s *Store) Sync() error {
-	return s.guard(func() error { return s.db.LogData(nil, pebble.Sync) })
+	return s.guard(func() error { return s.db.LogData(nil, pebble.Sync) }, nil)
 }
 
 // Copy writes what was appended to a new folder, as a store of its own, most of it as links to the
 // same files.
 func (s *Store) Copy(dir string) error {
-	return s.guard(func() error { return s.db.Checkpoint(dir, pebble.WithFlushedWAL()) })
+	return s.guard(func() error { return s.db.Checkpoint(dir, pebble.WithFlushedWAL()) }, nil)
 }
 
 // Head is the last block that was appended.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/state"
@@ -27,7 +28,9 @@ type scene struct {
 	header      *types.Header // as the call sees it
 	original    *types.Header
 	db          *state.StateDB
-	blobBaseFee *big.Int // nil: the header's
+	baseFee     *big.Int     // by which the call's prices are meant; nil: those of before London
+	blobBaseFee *big.Int     // nil: the header's
+	random      *common.Hash // nil: the header's, if it is of proof of stake
 	precompiles vm.PrecompiledContracts
 }
 
@@ -39,22 +42,35 @@ func (m *methods) scene(params []byte) (*scene, error) {
 	if err := jsonrpc.Params(params, 1, &s.message, &at, &changed, &seen); err != nil {
 		return nil, err
 	}
+	if err := s.message.judgeBlobFee(); err != nil {
+		return nil, err
+	}
 	var err error
 	if s.db, s.original, err = m.node.State(at); err != nil {
 		return nil, err
 	}
+	return s, m.set(s, changed, &seen)
+}
+
+// set changes what the call of a scene sees, and judges the call.
+func (m *methods) set(s *scene, changed accounts, seen *block) (err error) {
 	if s.header, err = seen.apply(s.original, m.chain.Config()); err != nil {
-		return nil, err
+		return err
 	}
 	if seen.BlobBaseFee != nil {
 		s.blobBaseFee = seen.BlobBaseFee.ToInt()
 	}
-	if err := s.message.judge(m.chain.Config().ChainID, s.header.BaseFee); err != nil {
-		return nil, err
+	s.baseFee = s.original.BaseFee // whatever fork an overridden number means
+	if seen.BaseFeePerGas != nil {
+		s.baseFee = seen.BaseFeePerGas.ToInt()
 	}
-	rules := m.chain.Config().Rules(s.header.Number, s.header.Difficulty.Sign() == 0, s.header.Time)
+	if err := s.message.judge(m.chain.Config().ChainID, s.baseFee); err != nil {
+		return err
+	}
+	s.random = seen.PrevRandao
+	rules := m.chain.Config().Rules(s.header.Number, s.header.Difficulty.Sign() == 0 || s.random != nil, s.header.Time)
 	s.precompiles = vm.ActivePrecompiledContracts(rules)
-	return s, changed.apply(s.db, s.precompiles)
+	return changed.apply(s.db, s.precompiles)
 }
 
 func (m *methods) call(ctx context.Context, params []byte) (any, error) {
@@ -79,12 +95,15 @@ func (m *methods) call(ctx context.Context, params []byte) (any, error) {
 	return hexutil.Bytes(result.ReturnData), nil
 }
 
-// execute executes a call once.
-func (m *methods) execute(ctx context.Context, s *scene) (*core.ExecutionResult, error) {
-	msg := s.message.core(s.header.BaseFee, m.o.Gas).SkipExecutionGasCapCheck()
+// prepare returns the message of a call, and the block that it sees.
+func (m *methods) prepare(s *scene) (*core.Message, vm.BlockContext) {
+	msg := s.message.core(s.baseFee, m.o.Gas)
 	msg.GasLimit = min(msg.GasLimit, m.o.Gas)
 	env := core.NewEVMBlockContext(s.header, m.chain, nil)
 	env.GetHash = core.GetHashFn(s.original, m.chain)
+	if s.random != nil {
+		env.Random = s.random
+	}
 	if s.blobBaseFee != nil {
 		env.BlobBaseFee = s.blobBaseFee
 	}
@@ -94,11 +113,17 @@ func (m *methods) execute(ctx context.Context, s *scene) (*core.ExecutionResult,
 	if msg.BlobGasFeeCap != nil && msg.BlobGasFeeCap.IsZero() {
 		env.BlobBaseFee = new(big.Int)
 	}
+	return msg, env
+}
+
+// execute executes a call once.
+func (m *methods) execute(ctx context.Context, s *scene) (*core.ExecutionResult, error) {
+	msg, env := m.prepare(s)
 	evm := vm.NewEVM(env, s.db, m.chain.Config(), vm.Config{NoBaseFee: true})
 	defer evm.Release()
 	evm.SetPrecompiles(s.precompiles)
 	defer watch(ctx, evm)()
-	result, err := core.ApplyMessage(evm, msg, core.NewGasPool(m.o.Gas))
+	result, err := core.ApplyMessage(evm, msg.SkipExecutionGasCapCheck(), core.NewGasPool(m.o.Gas))
 	switch {
 	case s.db.Error() != nil:
 		return nil, s.db.Error()
@@ -120,7 +145,7 @@ func (m *methods) estimateGas(ctx context.Context, params []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	gas, data, err := gasestimator.Estimate(ctx, s.message.core(s.header.BaseFee, 0), &gasestimator.Options{
+	gas, data, err := gasestimator.Estimate(ctx, s.message.core(s.baseFee, 0), &gasestimator.Options{
 		Config: m.chain.Config(), Chain: m.chain, Header: s.header, State: s.db, BlobBaseFee: s.blobBaseFee, ErrorRatio: overshoot,
 	}, m.o.Gas)
 	switch {

@@ -1,5 +1,5 @@
-// Package evm is the methods of the JSON-RPC API that execute code: eth_call, eth_estimateGas and
-// the traces of debug_*, over the states that the node keeps, with the parameters and words of
+// Package evm is the methods of the JSON-RPC API that execute code: eth_call, eth_estimateGas,
+// eth_createAccessList, eth_simulateV1 and the traces of debug_*, over the states that the node keeps, with the parameters and words of
 // go-ethereum.
 //
 // Each execution is bounded in gas and time, their number in the processor's cores, and the result
@@ -46,20 +46,25 @@ type methods struct {
 	o     Options
 	chain *ancestors
 	cores *limiter.Limiter
+	tips  *api.Tips
 }
 
 // Methods returns the methods by name.
 func Methods(node api.Backend, o Options) map[string]jsonrpc.Method {
+	refuseJavaScript()
 	m := &methods{
 		node: node, o: o, chain: &ancestors{node, beacon.New(ethash.NewFaker())},
-		cores: limiter.New(limiter.Options{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxWaiting, MaxWait: o.Timeout}),
+		tips: api.NewTips(node), cores: limiter.New(limiter.Options{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxWaiting, MaxWait: o.Timeout}),
 	}
 	return map[string]jsonrpc.Method{
 		"eth_call":                 m.call,
 		"eth_estimateGas":          m.estimateGas,
+		"eth_createAccessList":     m.createAccessList,
+		"eth_simulateV1":           m.simulateV1,
 		"debug_traceTransaction":   m.traceTransaction,
 		"debug_traceBlockByNumber": m.traceBlockByNumber,
 		"debug_traceBlockByHash":   m.traceBlockByHash,
+		"debug_traceCall":          m.traceCall,
 	}
 }
 
@@ -77,6 +82,23 @@ func (m *methods) begin(ctx context.Context) (context.Context, func(), error) {
 	return ctx, func() {
 		cancel()
 		m.cores.Release()
+	}, nil
+}
+
+// beginTrace is begin for a trace, which may have less time.
+func (m *methods) beginTrace(ctx context.Context, o *traceOptions) (context.Context, func(), error) {
+	within, err := o.within(m.o.Timeout)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, done, err := m.begin(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	return ctx, func() {
+		cancel()
+		done()
 	}, nil
 }
 

@@ -119,7 +119,7 @@ func testCall(t *testing.T, n api.Backend) {
 		{"a fork without blobs", with("4a") + `,{"time":"0x0"}]`, "invalid opcode: BLOBBASEFEE"},
 		{"a fork with them", strings.Replace(returning("4a"), "latest", "0x28", 1) + `,{"time":"0xffffffff"}]`, word("1")},
 		{"a fork with a base fee", strings.Replace(returning("48"), "latest", "0x2", 1) + `,{"number":"0x30","time":"0xffffffff"}]`, word("0")},
-		{"beacon root", returning("44") + `,{"beaconRoot":` + word("1") + `}]`, `block override "beaconRoot" or "withdrawals" is not supported for this RPC method`},
+		{"beacon root", returning("44") + `,{"beaconRoot":` + word("1") + `}]`, `block override "beaconRoot" is not supported for this RPC method`},
 		{"gas is free", returning("3a") + `]`, word("0")},
 		{"slots", `[{"to":` + code + `},"latest",{` + code + `:{"code":"0x60005460005260206000f3","stateDiff":{` + word("0") + `:` + word("2a") + `}}}]`, word("2a")},
 		{"all slots", `[{"to":` + code + `},"latest",{` + code + `:{"code":"0x60005460005260206000f3","state":{` + word("1") + `:` + word("2a") + `}}}]`, word("0")},
@@ -221,10 +221,18 @@ func testTrace(t *testing.T, n api.Backend) {
 		{"debug_traceTransaction", `[` + word("1") + `]`, "transaction not found"},
 		{"debug_traceBlockByNumber", `["0x0"]`, "genesis is not traceable"},
 		{"debug_traceBlockByNumber", `["0x99"]`, "block 0x99 not found"},
-		{"debug_traceBlockByNumber", `["0x1",{"tracer":"prestateTracer"}]`, `unknown tracer "prestateTracer"; there is callTracer; without one, every step is logged`},
+		{"debug_traceCall", `[{},"pending"]`, "tracing on top of pending is not supported"},
+		{"debug_traceCall", `[{},"0x0",{"txIndex":"0x0"}]`, "no transaction in genesis"},
+		{"debug_traceCall", `[{},"0x99"]`, "header not found"},
+		{"debug_traceCall", `[{},"0x1",{"timeout":"soon"}]`, `the trace's timeout: time: invalid duration "soon"`},
 	} {
 		if got := ask(t, all, c.method, c.params); got != c.want {
 			t.Errorf("%s: %s, want %s", c.params, got, c.want)
+		}
+	}
+	for _, o := range []string{`"{result: function() { return 1 }}"`, `"muxTracer","tracerConfig":{"{}":{}}`} {
+		if got := ask(t, all, "debug_traceBlockByNumber", `["0x1",{"tracer":`+o+`}]`); !strings.HasPrefix(got, `unknown tracer "{`) || !strings.Contains(got, "none in JavaScript") {
+			t.Errorf("a tracer in JavaScript: %s", got)
 		}
 	}
 	large := `["0x5bc704d4eb4ce7fe319705d2f888516961426a177f2799c9f934b5df7466dd33"`

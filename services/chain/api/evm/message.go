@@ -22,7 +22,7 @@ type message struct {
 	MaxFeePerGas         *hexutil.Big    `json:"maxFeePerGas"`
 	MaxPriorityFeePerGas *hexutil.Big    `json:"maxPriorityFeePerGas"`
 	Value                *hexutil.Big    `json:"value"`
-	Nonce                hexutil.Uint64  `json:"nonce"`
+	Nonce                *hexutil.Uint64 `json:"nonce"`
 
 	Data  *hexutil.Bytes `json:"data"`
 	Input *hexutil.Bytes `json:"input"` // goes before data, which is its old name
@@ -38,8 +38,6 @@ type message struct {
 func (m *message) judge(chainID, baseFee *big.Int) error {
 	dynamic := m.MaxFeePerGas != nil || m.MaxPriorityFeePerGas != nil
 	switch {
-	case m.BlobFeeCap != nil && len(m.BlobHashes) == 0:
-		return errors.New("maxFeePerBlobGas specified without blobVersionedHashes")
 	case m.GasPrice != nil && dynamic:
 		return errors.New("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified")
 	case m.To == nil && m.BlobHashes != nil:
@@ -54,18 +52,34 @@ func (m *message) judge(chainID, baseFee *big.Int) error {
 	return nil
 }
 
-// core returns the message for the EVM. Gas is what it has unless it says.
+// judgeBlobFee refuses a cap for blobs without any. Traces and simulations accept it, as go-ethereum's.
+func (m *message) judgeBlobFee() error {
+	if m.BlobFeeCap != nil && len(m.BlobHashes) == 0 {
+		return errors.New("maxFeePerBlobGas specified without blobVersionedHashes")
+	}
+	return nil
+}
+
+// core returns the message for the EVM, whatever its nonce is. Gas is what it has unless it says.
 func (m *message) core(baseFee *big.Int, gas uint64) *core.Message {
+	return m.checked(baseFee, gas).SkipNonceCheck()
+}
+
+// checked is core for a message that must have the right nonce.
+func (m *message) checked(baseFee *big.Int, gas uint64) *core.Message {
 	price, feeCap, tipCap := m.prices(baseFee)
 	msg := &core.Message{
-		From: m.From, To: m.To, Value: number(m.Value), Nonce: uint64(m.Nonce), GasLimit: gas,
+		From: m.From, To: m.To, Value: number(m.Value), GasLimit: gas,
 		GasPrice: price, GasFeeCap: feeCap, GasTipCap: tipCap, AccessList: m.AccessList,
 		BlobHashes: m.BlobHashes, SetCodeAuthorizations: m.AuthorizationList,
 	}
 	if m.Gas != nil {
 		msg.GasLimit = uint64(*m.Gas)
 	}
-	if m.BlobHashes != nil {
+	if m.Nonce != nil {
+		msg.Nonce = uint64(*m.Nonce)
+	}
+	if m.BlobHashes != nil || m.BlobFeeCap != nil {
 		msg.BlobGasFeeCap = number(m.BlobFeeCap)
 	}
 	switch {
@@ -74,7 +88,29 @@ func (m *message) core(baseFee *big.Int, gas uint64) *core.Message {
 	case m.Data != nil:
 		msg.Data = *m.Data
 	}
-	return msg.SkipNonceCheck().SkipEOACheck().SkipGasLimitCapCheck()
+	return msg.SkipEOACheck().SkipGasLimitCapCheck()
+}
+
+// transaction is the message as a transaction without a signature. London says whether fees may be
+// dynamic.
+func (m *message) transaction(msg *core.Message, chainID *big.Int, london bool) *types.Transaction {
+	price, cap, tip := msg.GasPrice.ToBig(), msg.GasFeeCap, msg.GasTipCap
+	id, list := uint256.MustFromBig(chainID), m.AccessList
+	if list == nil {
+		list = types.AccessList{}
+	}
+	switch {
+	case (m.GasPrice != nil || !london) && m.AccessList != nil:
+		return types.NewTx(&types.AccessListTx{ChainID: chainID, Nonce: msg.Nonce, Gas: msg.GasLimit, GasPrice: price, To: msg.To, Value: msg.Value.ToBig(), Data: msg.Data, AccessList: list})
+	case m.GasPrice != nil || !london:
+		return types.NewTx(&types.LegacyTx{Nonce: msg.Nonce, Gas: msg.GasLimit, GasPrice: price, To: msg.To, Value: msg.Value.ToBig(), Data: msg.Data})
+	case m.AuthorizationList != nil:
+		return types.NewTx(&types.SetCodeTx{ChainID: id, Nonce: msg.Nonce, Gas: msg.GasLimit, GasFeeCap: cap, GasTipCap: tip, To: *msg.To, Value: msg.Value, Data: msg.Data, AccessList: list, AuthList: m.AuthorizationList})
+	case m.BlobHashes != nil:
+		return types.NewTx(&types.BlobTx{ChainID: id, Nonce: msg.Nonce, Gas: msg.GasLimit, GasFeeCap: cap, GasTipCap: tip, To: *msg.To, Value: msg.Value, Data: msg.Data, AccessList: list,
+			BlobFeeCap: msg.BlobGasFeeCap, BlobHashes: m.BlobHashes})
+	}
+	return types.NewTx(&types.DynamicFeeTx{ChainID: chainID, Nonce: msg.Nonce, Gas: msg.GasLimit, GasFeeCap: cap.ToBig(), GasTipCap: tip.ToBig(), To: msg.To, Value: msg.Value.ToBig(), Data: msg.Data, AccessList: list})
 }
 
 // prices are per gas. Where none is given, gas is free.

@@ -98,10 +98,20 @@ type block struct {
 
 // apply returns the header that the call sees.
 func (o *block) apply(header *types.Header, config *params.ChainConfig) (*types.Header, error) {
-	if o.BeaconRoot != nil || o.Withdrawals != nil {
-		return nil, errors.New(`block override "beaconRoot" or "withdrawals" is not supported for this RPC method`)
+	switch {
+	case o.BeaconRoot != nil:
+		return nil, errors.New(`block override "beaconRoot" is not supported for this RPC method`)
+	case o.Withdrawals != nil:
+		return nil, errors.New(`block override "withdrawals" is not supported for this RPC method`)
 	}
 	h := types.CopyHeader(header)
+	o.change(h)
+	fit(h, config)
+	return h, nil
+}
+
+// change sets members of a header.
+func (o *block) change(h *types.Header) {
 	if o.Number != nil {
 		h.Number = o.Number.ToInt()
 	}
@@ -123,8 +133,6 @@ func (o *block) apply(header *types.Header, config *params.ChainConfig) (*types.
 	if o.BaseFeePerGas != nil {
 		h.BaseFee = o.BaseFeePerGas.ToInt()
 	}
-	fit(h, config)
-	return h, nil
 }
 
 // fit gives a header the members that its fork has: another number or time may mean another fork,

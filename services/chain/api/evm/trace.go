@@ -11,22 +11,12 @@ import (
 	"github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/core/vm"
-	"github.com/ethereum/go-ethereum/eth/tracers/logger"
+	"github.com/ethereum/go-ethereum/eth/tracers"
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"dyno/services/chain/api"
 	"dyno/services/chain/jsonrpc"
 )
-
-// traceOptions say what a trace has: every step, or what a tracer collects.
-type traceOptions struct {
-	logger.Config
-	Tracer       string          `json:"tracer"`
-	TracerConfig callTraceConfig `json:"tracerConfig"`
-}
-
-// callTracerName is the only tracer.
-const callTracerName = "callTracer"
 
 // traced is the trace of one transaction of a block.
 type traced struct {
@@ -87,29 +77,23 @@ func (m *methods) traceBlock(ctx context.Context, at rpc.BlockNumberOrHash, o *t
 // returns the traces from the first on.
 func (m *methods) trace(ctx context.Context, block *api.Sealed, first, last int, o *traceOptions) ([]traced, error) {
 	header := block.Header()
-	switch {
-	case header.Number.Sign() == 0:
+	if header.Number.Sign() == 0 {
 		return nil, errors.New("genesis is not traceable")
-	case o.Tracer != "" && o.Tracer != callTracerName:
-		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "unknown tracer %.100q; there is %s; without one, every step is logged", o.Tracer, callTracerName)
 	}
-	ctx, done, err := m.begin(ctx)
+	ctx, done, err := m.beginTrace(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	db, parent, err := m.node.State(rpc.BlockNumberOrHashWithNumber(rpc.BlockNumber(header.Number.Int64() - 1)))
+	r, err := m.rerun(ctx, block)
 	if err != nil {
 		return nil, err
 	}
-	r := &rerun{m: m, block: block, header: header, db: db, gas: core.NewGasPool(header.GasLimit)}
-	evm := r.evm(vm.Config{})
-	defer evm.Release()
-	core.PreExecution(ctx, header.ParentBeaconRoot, parent, m.chain.Config(), evm, header.Number, header.Time)
+	defer r.plain.Release()
 	traces, left := []traced{}, m.o.MaxTrace
 	for i, tx := range block.Transactions()[:last] {
 		if i < first {
-			if err := r.run(ctx, evm, i); err != nil {
+			if err := r.run(ctx, r.plain, i); err != nil {
 				return nil, err
 			}
 			continue
@@ -131,6 +115,20 @@ type rerun struct {
 	header *types.Header
 	db     *state.StateDB
 	gas    *core.GasPool
+	plain  *vm.EVM // without a tracer
+}
+
+// rerun begins a block over the state of its parent. The caller releases its plain EVM.
+func (m *methods) rerun(ctx context.Context, block *api.Sealed) (*rerun, error) {
+	header := block.Header()
+	db, parent, err := m.node.State(rpc.BlockNumberOrHashWithNumber(rpc.BlockNumber(header.Number.Int64() - 1)))
+	if err != nil {
+		return nil, err
+	}
+	r := &rerun{m: m, block: block, header: header, db: db, gas: core.NewGasPool(header.GasLimit)}
+	r.plain = r.evm(vm.Config{})
+	core.PreExecution(ctx, header.ParentBeaconRoot, parent, m.chain.Config(), r.plain, header.Number, header.Time)
+	return r, nil
 }
 
 // evm returns the block's EVM. The caller releases it.
@@ -165,29 +163,15 @@ func (r *rerun) run(ctx context.Context, evm *vm.EVM, index int) error {
 
 // trace executes the next transaction and returns its trace, of at most the given bytes.
 func (r *rerun) trace(ctx context.Context, index int, o *traceOptions, most int) (json.RawMessage, error) {
-	var evm *vm.EVM
-	var result func() (json.RawMessage, error)
-	if o.Tracer == callTracerName {
-		t := &callTracer{config: o.TracerConfig, left: most}
-		evm, result = r.evm(vm.Config{Tracer: t.hooks()}), t.result
-	} else {
-		config := o.Config
-		if config.Limit <= 0 || config.Limit > most {
-			config.Limit = max(most, 1) // 0 would mean none
-		}
-		t := logger.NewStructLogger(&config)
-		evm, result = r.evm(vm.Config{Tracer: t.Hooks()}), t.GetResult
+	at := &tracers.Context{BlockHash: r.block.Hash(), BlockNumber: r.header.Number, TxIndex: index, TxHash: r.block.Transactions()[index].Hash()}
+	t, err := newTracer(o, at, r.m.chain.Config(), most)
+	if err != nil {
+		return nil, err
 	}
+	evm := r.evm(vm.Config{Tracer: t.Hooks})
 	defer evm.Release()
 	if err := r.run(ctx, evm, index); err != nil {
 		return nil, err
 	}
-	text, err := result()
-	if err == nil && len(text) > most {
-		err = errTooLarge
-	}
-	return text, err
+	return t.finish()
 }
-
-var errTooLarge = jsonrpc.Errorf(jsonrpc.LimitExceeded,
-	"the trace is too large: set disableStack, disableStorage or limit, or use callTracer with onlyTopCall")

@@ -98,6 +98,8 @@ func (g *growing) Receipts(n uint64) (types.Receipts, error) {
 	return g.receipts[n], nil
 }
 
+func (*growing) Kept() (oldest, window uint64) { return 0, 128 }
+
 func (g *growing) Head() *types.Header {
 	g.mu.Lock()
 	defer g.mu.Unlock()

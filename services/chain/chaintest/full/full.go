@@ -1,4 +1,5 @@
-// Package full holds the attacks that chaind refuses, as one table: what an attacker sends, and the
+// Package full holds what chaind does beyond the core: it signs for the development accounts, and its
+// pending block has what waits. And the attacks that it refuses, as one table: what an attacker sends, and the
 // code and the words of the answer. After each the program answers a call as ever, and at the end
 // it has taken no more memory than a node may. The tests of package core are not repeated here; the
 // plain program need not pass these.
@@ -59,6 +60,7 @@ func Test(t *testing.T, start chaintest.Start) {
 			c.T.Errorf("the program has taken %.0f MB of memory, want at most %d", used/1e6, mostMemory/1_000_000)
 		}
 	}})
+	chaintest.Together(t, start, map[string]chaintest.Case{"has accounts": hasAccounts, "sees what waits": seesPending})
 	chaintest.Alone(t, start, map[string]chaintest.Case{
 		"ends though requests are half sent": endsWithHalves,
 	})

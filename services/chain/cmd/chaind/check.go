@@ -19,7 +19,7 @@ func checkCommand() *cobra.Command {
 		Short: "Prove again what is stored",
 		Long: `Check reads all that is stored and proves it again: the checksums of all tables, each block by executing it again from
 block 0, the receipts and indexes against what comes out, and the stored state node by node. Damage is named by file and
-block, and the exit code is 1. The service must be stopped. Check needs room on the disk for another copy of the state.`,
+block, and the exit code is 1. Of a test chain, all calls are made again. The service must be stopped. Check needs room on the disk for another copy of the state.`,
 		Example: "  chaind check --data chain --json",
 		Args:    command.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return check(cmd, data, asJSON) },
@@ -48,6 +48,9 @@ func check(cmd *cobra.Command, data string, asJSON bool) error {
 		}
 		if r.More > 0 {
 			fmt.Fprintf(out, "and %d more\n", r.More)
+		}
+		if r.Kind != "" {
+			fmt.Fprintf(out, "%s: ", r.Kind)
 		}
 		_, err = fmt.Fprintf(out, "head %d, %d blocks with %d transactions executed again, state root %v, recomputed %v\n",
 			r.Head, r.Blocks, r.Transactions, r.StateRoot, r.RecomputedRoot)

@@ -1,0 +1,48 @@
+package execution
+
+import (
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+)
+
+// impersonating is a signer that also knows the sender of transactions which Impersonate made.
+type impersonating struct{ types.Signer }
+
+// Impersonating returns a signer that takes transactions without a signature for those of the senders
+// that they name: for test chains.
+func Impersonating(s types.Signer) types.Signer { return impersonating{s} }
+
+// Sender implements types.Signer.
+func (s impersonating) Sender(tx *types.Transaction) (common.Address, error) {
+	if from, ok := Impersonated(tx); ok {
+		return from, nil
+	}
+	return s.Signer.Sender(tx)
+}
+
+// Equal implements types.Signer.
+func (s impersonating) Equal(other types.Signer) bool {
+	o, ok := other.(impersonating)
+	return ok && s.Signer.Equal(o.Signer)
+}
+
+// Impersonate returns a transaction of a sender whose key is not known. In place of the signature it
+// has the sender, as r, and 1, as s: no signature has these.
+func Impersonate(tx *types.Transaction, from common.Address, s types.Signer) (*types.Transaction, error) {
+	mark := make([]byte, crypto.SignatureLength)
+	copy(mark[12:32], from[:])
+	mark[63] = 1
+	return tx.WithSignature(s, mark)
+}
+
+// Impersonated returns the sender of a transaction that Impersonate made.
+func Impersonated(tx *types.Transaction) (common.Address, bool) {
+	_, r, s := tx.RawSignatureValues()
+	if s == nil || s.Cmp(big.NewInt(1)) != 0 || r.BitLen() > 8*common.AddressLength {
+		return common.Address{}, false
+	}
+	return common.BigToAddress(r), true
+}

@@ -1,0 +1,90 @@
+package chain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"dyno/parts/daemon"
+	"dyno/services/chain/api"
+	"dyno/services/chain/blockchain"
+	"dyno/services/chain/genesis"
+	"dyno/services/chain/jsonrpc"
+	"dyno/services/chain/testchain"
+)
+
+// checkTest says what is wrong with --test for a folder, and has other nodes refuse its methods.
+func (f *serving) checkTest(dir string) error {
+	_, err := os.Stat(filepath.Join(dir, blockchain.BlocksFolder))
+	switch is := testchain.Is(dir); {
+	case f.test && (f.readOnly || !f.nodes.alone()):
+		return errors.New("--test excludes --read-only and the flags of several nodes: a test chain is one program's")
+	case f.test && err == nil:
+		return fmt.Errorf("--test: %s holds a chain that was made without it; name a folder for the test chain with --data", dir)
+	case !f.test && is:
+		return fmt.Errorf("%s holds a test chain; serve it with --test, or name another folder with --data", dir)
+	}
+	if f.test {
+		return nil
+	}
+	f.controls = map[string]jsonrpc.Method{}
+	for _, name := range testchain.Names() {
+		f.controls[name] = func(context.Context, []byte) (any, error) {
+			return nil, jsonrpc.Errorf(jsonrpc.UnknownMethod, "the method %s does not exist/is not available: a test chain has it, which chaind serve --test serves", name)
+		}
+	}
+	return nil
+}
+
+// serveTest serves a test chain.
+func (f *serving) serveTest(ctx context.Context, env *daemon.Env, g *genesis.Genesis) (daemon.Running, error) {
+	c, err := testchain.Open(ctx, env.Data, g, testchain.Options{Log: env.Log, Fail: env.Fail})
+	if err != nil {
+		return daemon.Running{}, err
+	}
+	f.controls = c.Methods()
+	b := api.Backend{Genesis: c.Genesis(), Blocks: c, States: c, Pool: c, Feed: c, Impersonated: c.Impersonated}
+	return f.serve(env, nil, b, nil, c.Close)
+}
+
+// unsigned returns the method that sends a transaction of any account, as if it were impersonated.
+func unsigned(b api.Backend, methods map[string]jsonrpc.Method) jsonrpc.Method {
+	return func(ctx context.Context, params []byte) (any, error) {
+		var o struct{ From common.Address }
+		if err := jsonrpc.Params(params, 1, &o); err != nil {
+			return nil, err
+		}
+		if !b.Impersonated(o.From) {
+			of := []byte(`["` + o.From.Hex() + `"]`)
+			if _, err := methods["anvil_impersonateAccount"](ctx, of); err != nil {
+				return nil, err
+			}
+			defer methods["anvil_stopImpersonatingAccount"](ctx, of)
+		}
+		return methods["eth_sendTransaction"](ctx, params)
+	}
+}
+
+// checkTestChain makes the calls of a test chain again.
+func checkTestChain(ctx context.Context, dir string) (r blockchain.Report, err error) {
+	r.Kind = "test chain"
+	c, err := testchain.Open(ctx, dir, nil, testchain.Options{Fail: func(error) {}})
+	if err != nil {
+		r.Damage = []blockchain.Damage{{File: filepath.Join(dir, testchain.Folder), Error: err.Error()}}
+		return r, ctx.Err()
+	}
+	r.OK, r.Head = true, c.Head().Number.Uint64()
+	r.Blocks, r.StateRoot, r.RecomputedRoot = r.Head, c.Head().Root, c.Head().Root
+	for n := uint64(1); n <= r.Head; n++ {
+		block, err := c.Block(n)
+		if err != nil {
+			return r, errors.Join(err, c.Close())
+		}
+		r.Transactions += uint64(len(block.Transactions()))
+	}
+	return r, c.Close()
+}

@@ -1,0 +1,148 @@
+package testchain
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	gethstate "github.com/ethereum/go-ethereum/core/state"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rlp"
+
+	"dyno/services/chain/node"
+	"dyno/services/chain/store"
+)
+
+func clockNow() time.Time { return time.Now() }
+
+// at returns a block; store.ErrNotFound if there is none.
+func (c *Chain) at(number uint64) (*sealed, error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if number >= uint64(len(c.blocks)) {
+		return nil, fmt.Errorf("block %d: %w", number, store.ErrNotFound)
+	}
+	return c.blocks[number], nil
+}
+
+// Block implements api.Blocks.
+func (c *Chain) Block(number uint64) (*types.Block, error) {
+	s, err := c.at(number)
+	if err != nil {
+		return nil, err
+	}
+	return s.block, nil
+}
+
+// RawBlock implements api.Blocks.
+func (c *Chain) RawBlock(number uint64) ([]byte, error) {
+	s, err := c.at(number)
+	if err != nil {
+		return nil, err
+	}
+	return rlp.EncodeToBytes(s.block)
+}
+
+// Header implements api.Blocks.
+func (c *Chain) Header(number uint64) (*types.Header, error) {
+	s, err := c.at(number)
+	if err != nil {
+		return nil, err
+	}
+	return s.block.Header(), nil
+}
+
+// Receipts implements api.Blocks. They are new: the caller derives fields of them.
+func (c *Chain) Receipts(number uint64) (types.Receipts, error) {
+	s, err := c.at(number)
+	if err != nil {
+		return nil, err
+	}
+	out := make(types.Receipts, len(s.receipts))
+	for i, r := range s.receipts {
+		own := *r
+		own.Logs = make([]*types.Log, len(r.Logs))
+		for l, log := range r.Logs {
+			line := *log
+			own.Logs[l] = &line
+		}
+		out[i] = &own
+	}
+	return out, nil
+}
+
+// Number implements api.Blocks.
+func (c *Chain) Number(hash common.Hash) (uint64, error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	n, ok := c.byHash[hash]
+	if !ok {
+		return 0, store.ErrNotFound
+	}
+	return n, nil
+}
+
+// Transaction implements api.Blocks.
+func (c *Chain) Transaction(hash common.Hash) (number uint64, index uint32, err error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	at, ok := c.index[hash]
+	if !ok {
+		return 0, 0, store.ErrNotFound
+	}
+	return at.number, at.index, nil
+}
+
+// Head implements api.States.
+func (c *Chain) Head() *types.Header {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.head()
+}
+
+// StateAt implements api.States. After the last block it has what was written since.
+func (c *Chain) StateAt(header *types.Header) (*gethstate.StateDB, error) {
+	c.mu.RLock()
+	n, ok := c.byHash[header.Hash()]
+	if !ok {
+		c.mu.RUnlock()
+		return nil, fmt.Errorf("block %d was taken back", header.Number)
+	}
+	root := c.blocks[n].root
+	c.mu.RUnlock()
+	return gethstate.New(root, c.states)
+}
+
+// Kept implements api.States.
+func (c *Chain) Kept() (oldest, window uint64) { return 0, 0 }
+
+// Grown implements api.Feed.
+func (c *Chain) Grown(number uint64) <-chan struct{} {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if uint64(len(c.blocks)-1) > number {
+		return past
+	}
+	return c.grown
+}
+
+// past is a channel that is closed.
+var past = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// Accepted implements api.Feed.
+func (c *Chain) Accepted(from uint64, most int) node.Accepted {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	all := uint64(len(c.accepted))
+	from = min(from, all)
+	to := min(all, from+uint64(most))
+	out := node.Accepted{From: from, Hashes: append([]common.Hash(nil), c.accepted[from:to]...), More: c.more}
+	if to < all {
+		out.More = past
+	}
+	return out
+}

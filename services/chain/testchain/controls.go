@@ -1,0 +1,359 @@
+package testchain
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	gethstate "github.com/ethereum/go-ethereum/core/state"
+	"github.com/ethereum/go-ethereum/core/tracing"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/holiman/uint256"
+
+	"dyno/services/chain/jsonrpc"
+)
+
+// quantity is a number, as JSON has it or as text, hexadecimal or decimal.
+type quantity struct{ big.Int }
+
+func (q *quantity) UnmarshalJSON(text []byte) error {
+	var s string
+	if json.Unmarshal(text, &s) != nil {
+		s = string(text)
+	}
+	n, ok := new(big.Int).SetString(s, 0)
+	if !ok || n.Sign() < 0 || n.BitLen() > 256 {
+		return fmt.Errorf("%.80s is no number of up to 256 bits", text)
+	}
+	q.Int = *n
+	return nil
+}
+
+func (q *quantity) uint64() (uint64, error) {
+	if !q.IsUint64() {
+		return 0, jsonrpc.Errorf(jsonrpc.InvalidParams, "%v has more than 64 bits", &q.Int)
+	}
+	return q.Uint64(), nil
+}
+
+// run is a call that changes the chain. Its lock is held; the call fails before it changes anything.
+type run func(c *Chain, params json.RawMessage) (any, error)
+
+// names are the further names of calls.
+var names = map[string][]string{
+	"evm_mine":                           {},
+	"anvil_mine":                         {"hardhat_mine"},
+	"evm_snapshot":                       {"anvil_snapshot"},
+	"evm_revert":                         {"anvil_revert"},
+	"anvil_setBalance":                   {"hardhat_setBalance", "evm_setAccountBalance", "tenderly_setBalance"},
+	"anvil_addBalance":                   {"hardhat_addBalance"},
+	"anvil_setCode":                      {"hardhat_setCode"},
+	"anvil_setNonce":                     {"hardhat_setNonce", "evm_setAccountNonce"},
+	"anvil_setStorageAt":                 {"hardhat_setStorageAt"},
+	"anvil_impersonateAccount":           {"hardhat_impersonateAccount"},
+	"anvil_stopImpersonatingAccount":     {"hardhat_stopImpersonatingAccount"},
+	"anvil_autoImpersonateAccount":       {"hardhat_autoImpersonateAccount"},
+	"evm_increaseTime":                   {"anvil_increaseTime"},
+	"evm_setNextBlockTimestamp":          {"anvil_setNextBlockTimestamp"},
+	"evm_setTime":                        {"anvil_setTime"},
+	"anvil_setBlockTimestampInterval":    {},
+	"anvil_removeBlockTimestampInterval": {},
+	"evm_setAutomine":                    {"anvil_setAutomine"},
+	"evm_setIntervalMining":              {"anvil_setIntervalMining"},
+	"anvil_setNextBlockBaseFeePerGas":    {"hardhat_setNextBlockBaseFeePerGas"},
+	"anvil_setCoinbase":                  {"hardhat_setCoinbase"},
+	"anvil_setPrevRandao":                {"hardhat_setPrevRandao"},
+	"evm_setBlockGasLimit":               {"anvil_setBlockGasLimit"},
+	"anvil_dropTransaction":              {"hardhat_dropTransaction"},
+	"anvil_dropAllTransactions":          {"hardhat_dropAllTransactions"},
+	"anvil_removePoolTransactions":       {"hardhat_removePoolTransactions"},
+	"anvil_reset":                        {"hardhat_reset"},
+	"anvil_loadState":                    {"hardhat_loadState"},
+	submit:                               nil, // by Submit only
+}
+
+// calls are those that change the chain, by the first of their names.
+var calls = map[string]run{
+	submit:         (*Chain).submitted,
+	"evm_mine":     (*Chain).mineOne,
+	"anvil_mine":   (*Chain).mineMany,
+	"evm_snapshot": (*Chain).snapshot,
+	"evm_revert":   (*Chain).revert,
+	"anvil_setBalance": account(func(db *gethstate.StateDB, of common.Address, n quantity) {
+		db.SetBalance(of, uint256.MustFromBig(&n.Int), 0)
+	}),
+	"anvil_addBalance": account(func(db *gethstate.StateDB, of common.Address, n quantity) {
+		db.AddBalance(of, uint256.MustFromBig(&n.Int), 0)
+	}),
+	"anvil_setCode":                      account(func(db *gethstate.StateDB, of common.Address, code hexutil.Bytes) { db.SetCode(of, code, 0) }),
+	"anvil_setNonce":                     (*Chain).setNonce,
+	"anvil_setStorageAt":                 (*Chain).setStorageAt,
+	"anvil_impersonateAccount":           one(func(c *Chain, of common.Address) (any, error) { c.impersonated[of] = true; return nil, nil }),
+	"anvil_stopImpersonatingAccount":     one(func(c *Chain, of common.Address) (any, error) { delete(c.impersonated, of); return nil, nil }),
+	"anvil_autoImpersonateAccount":       one(func(c *Chain, on bool) (any, error) { c.everybody = on; return nil, nil }),
+	"evm_increaseTime":                   one((*Chain).increaseTime),
+	"evm_setNextBlockTimestamp":          one((*Chain).setNextBlockTimestamp),
+	"evm_setTime":                        one((*Chain).setTime),
+	"anvil_setBlockTimestampInterval":    one(func(c *Chain, n quantity) (_ any, err error) { c.clock.step, err = n.uint64(); return nil, err }),
+	"anvil_removeBlockTimestampInterval": none(func(c *Chain) (any, error) { had := c.clock.step > 0; c.clock.step = 0; return had, nil }),
+	"evm_setAutomine":                    one(func(c *Chain, on bool) (any, error) { c.manual, c.interval = !on, 0; c.changed(); return nil, nil }),
+	"evm_setIntervalMining":              one((*Chain).setIntervalMining),
+	"anvil_setNextBlockBaseFeePerGas":    one(func(c *Chain, n quantity) (any, error) { c.baseFee = &n.Int; return nil, nil }),
+	"anvil_setCoinbase":                  one(func(c *Chain, at common.Address) (any, error) { c.coinbase = at; return nil, nil }),
+	"anvil_setPrevRandao":                one(func(c *Chain, n common.Hash) (any, error) { c.random = &n; return nil, nil }),
+	"evm_setBlockGasLimit":               one(func(c *Chain, n quantity) (_ any, err error) { c.gasLimit, err = n.uint64(); return true, err }),
+	"anvil_dropTransaction":              one((*Chain).dropTransaction),
+	"anvil_dropAllTransactions":          none(func(c *Chain) (any, error) { c.pool = nil; return nil, nil }),
+	"anvil_removePoolTransactions":       one((*Chain).removeOf),
+	"anvil_reset":                        (*Chain).reset,
+	"anvil_loadState":                    one((*Chain).load),
+}
+
+// one is a call with one parameter.
+func one[T any](do func(*Chain, T) (any, error)) run {
+	return func(c *Chain, params json.RawMessage) (any, error) {
+		var v T
+		if err := jsonrpc.Params(params, 1, &v); err != nil {
+			return nil, err
+		}
+		return do(c, v)
+	}
+}
+
+// none is a call without parameters.
+func none(do func(*Chain) (any, error)) run {
+	return func(c *Chain, params json.RawMessage) (any, error) {
+		if err := jsonrpc.Params(params, 0); err != nil {
+			return nil, err
+		}
+		return do(c)
+	}
+}
+
+// account is a call that writes to an account.
+func account[T any](write func(*gethstate.StateDB, common.Address, T)) run {
+	return func(c *Chain, params json.RawMessage) (any, error) {
+		var of common.Address
+		var v T
+		if err := jsonrpc.Params(params, 2, &of, &v); err != nil {
+			return nil, err
+		}
+		return nil, c.write(func(db *gethstate.StateDB) { write(db, of, v) })
+	}
+}
+
+func (c *Chain) setNonce(params json.RawMessage) (any, error) {
+	var of common.Address
+	var n quantity
+	err := jsonrpc.Params(params, 2, &of, &n)
+	if err != nil {
+		return nil, err
+	}
+	nonce, err := n.uint64()
+	if err != nil {
+		return nil, err
+	}
+	return nil, c.write(func(db *gethstate.StateDB) { db.SetNonce(of, nonce, tracing.NonceChangeUnspecified) })
+}
+
+func (c *Chain) setStorageAt(params json.RawMessage) (any, error) {
+	var of common.Address
+	var slot quantity
+	var value common.Hash
+	if err := jsonrpc.Params(params, 3, &of, &slot, &value); err != nil {
+		return nil, err
+	}
+	return true, c.write(func(db *gethstate.StateDB) {
+		if !db.Exist(of) {
+			db.SetNonce(of, 1, tracing.NonceChangeUnspecified) // an account that has slots only would be removed
+		}
+		db.SetState(of, common.BigToHash(&slot.Int), value)
+	})
+}
+
+// mineOne makes a block, of the time in seconds or as an object says.
+func (c *Chain) mineOne(params json.RawMessage) (any, error) {
+	var text json.RawMessage
+	if err := jsonrpc.Params(params, 0, &text); err != nil {
+		return nil, err
+	}
+	o := struct{ Timestamp, Blocks *quantity }{}
+	if len(text) > 0 && text[0] == '{' {
+		if err := json.Unmarshal(text, &o); err != nil {
+			return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid argument 0: %v", err)
+		}
+	} else if len(text) > 0 {
+		o.Timestamp = new(quantity)
+		if err := json.Unmarshal(text, o.Timestamp); err != nil {
+			return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid argument 0: %v", err)
+		}
+	}
+	if o.Timestamp != nil && o.Timestamp.Sign() > 0 {
+		t, err := o.Timestamp.uint64()
+		if err == nil {
+			err = c.clock.set(t)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	count := uint64(1)
+	if o.Blocks != nil {
+		count = min(o.Blocks.Uint64(), mostMined)
+	}
+	for range count {
+		if err := c.mine(); err != nil {
+			return nil, err
+		}
+	}
+	return "0x0", nil
+}
+
+// mostMined bounds the blocks of one call.
+const mostMined = 100_000
+
+// mineMany makes a number of blocks, each a number of seconds after the one before.
+func (c *Chain) mineMany(params json.RawMessage) (any, error) {
+	count, step := quantity{*big.NewInt(1)}, quantity{}
+	if err := jsonrpc.Params(params, 0, &count, &step); err != nil {
+		return nil, err
+	}
+	if !count.IsUint64() || count.Uint64() > mostMined {
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "at most %d blocks can be mined by one call", mostMined)
+	}
+	for i := range count.Uint64() {
+		if i > 0 && step.Sign() > 0 {
+			t := c.clock.last + step.Uint64()
+			c.clock.exact = &t
+		}
+		if err := c.mine(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+func (s settings) clone() settings {
+	impersonated := map[common.Address]bool{}
+	for at := range s.impersonated {
+		impersonated[at] = true
+	}
+	s.impersonated = impersonated
+	return s
+}
+
+// snapshot remembers the chain as it is, and answers by what it is brought back.
+func (c *Chain) snapshot(params json.RawMessage) (any, error) {
+	if err := jsonrpc.Params(params, 0); err != nil {
+		return nil, err
+	}
+	id := c.taken
+	c.taken++
+	c.snapshots = append(c.snapshots, &snapshot{id, len(c.blocks), c.root, c.settings.clone(), slices.Clone(c.pool)})
+	return hexutil.Uint64(id), nil
+}
+
+// revert brings back what a snapshot remembers, which is forgotten with those that came later.
+func (c *Chain) revert(params json.RawMessage) (any, error) {
+	var id quantity
+	if err := jsonrpc.Params(params, 1, &id); err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(c.snapshots, func(s *snapshot) bool { return id.IsUint64() && s.id == id.Uint64() })
+	if i < 0 {
+		return false, nil
+	}
+	s := c.snapshots[i]
+	c.snapshots = c.snapshots[:i]
+	c.truncate(s.blocks)
+	c.root, c.settings, c.pool = s.root, s.settings, s.pool
+	c.blocks[len(c.blocks)-1].root = s.root
+	c.clock.reset(c.clock.last, c.now) // time goes on from that of the last block
+	c.changed()
+	return true, nil
+}
+
+// changed wakes what makes blocks at intervals.
+func (c *Chain) changed() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (c *Chain) increaseTime(by quantity) (any, error) {
+	if !by.IsInt64() {
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "%v seconds are too many", &by.Int)
+	}
+	c.clock.offset += by.Int64()
+	return c.clock.offset, nil
+}
+
+func (c *Chain) setNextBlockTimestamp(n quantity) (any, error) {
+	t, err := n.uint64()
+	if err != nil {
+		return nil, err
+	}
+	return nil, c.clock.set(t)
+}
+
+// setTime sets the time, in seconds or milliseconds since 1970, also to an earlier one. It answers
+// by how many seconds it went on.
+func (c *Chain) setTime(n quantity) (any, error) {
+	t, err := n.uint64()
+	if err != nil {
+		return nil, err
+	}
+	if t > 1e12 {
+		t /= 1000
+	}
+	was := c.now.Unix() + c.clock.offset
+	c.clock.reset(t, c.now)
+	return max(int64(t)-was, 0), nil
+}
+
+func (c *Chain) setIntervalMining(n quantity) (any, error) {
+	if n.Cmp(big.NewInt(1<<32)) > 0 {
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "an interval of %v is too long", &n.Int)
+	}
+	c.interval = time.Duration(n.Uint64()) * time.Second
+	c.manual = c.interval == 0
+	c.changed()
+	return nil, nil
+}
+
+func (c *Chain) dropTransaction(hash common.Hash) (any, error) {
+	if c.waiting(hash) == nil {
+		return nil, nil
+	}
+	c.pool = slices.DeleteFunc(c.pool, func(tx *types.Transaction) bool { return tx.Hash() == hash })
+	return hash, nil
+}
+
+func (c *Chain) removeOf(from common.Address) (any, error) {
+	c.pool = slices.DeleteFunc(c.pool, func(tx *types.Transaction) bool { return c.sender(tx) == from })
+	return nil, nil
+}
+
+// reset begins the chain again.
+func (c *Chain) reset(params json.RawMessage) (any, error) {
+	var o struct{ Forking struct{ JSONRPCURL string } }
+	if err := jsonrpc.Params(params, 0, &o); err != nil {
+		return nil, err
+	}
+	if o.Forking.JSONRPCURL != "" {
+		return nil, errors.New("forks of other chains are not supported: import their blocks into a folder instead")
+	}
+	taken := c.taken
+	if err := c.begin(); err != nil {
+		return nil, err
+	}
+	c.taken = taken
+	c.changed()
+	return nil, nil
+}

@@ -1,0 +1,103 @@
+package testchain
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"dyno/services/chain/jsonrpc"
+)
+
+// Version is what web3_clientVersion answers: helpers of test suites look for anvil's name.
+const Version = "anvil/v1.7.1-chaind"
+
+// Names are all methods of test chains, by which other nodes refuse them.
+func Names() (all []string) {
+	for name := range methods((*Chain)(nil)) {
+		all = append(all, name)
+	}
+	return all
+}
+
+// Methods returns the methods that test suites use beside those of any node.
+func (c *Chain) Methods() map[string]jsonrpc.Method { return methods(c) }
+
+func methods(c *Chain) map[string]jsonrpc.Method {
+	all := map[string]jsonrpc.Method{}
+	for name, others := range names {
+		if others == nil {
+			continue
+		}
+		method := func(_ context.Context, params []byte) (any, error) {
+			if len(params) == 0 {
+				params = []byte("[]")
+			}
+			return c.do(name, json.RawMessage(append([]byte(nil), params...)))
+		}
+		for _, n := range append([]string{name}, others...) {
+			all[n] = method
+		}
+	}
+	read := func(answer func() any, names ...string) {
+		for _, name := range names {
+			all[name] = func(_ context.Context, params []byte) (any, error) { return answer(), nil }
+		}
+	}
+	read(func() any { c.mu.RLock(); defer c.mu.RUnlock(); return !c.manual && c.interval == 0 }, "anvil_getAutomine", "hardhat_getAutomine")
+	read(func() any { c.mu.RLock(); defer c.mu.RUnlock(); return c.intervalSeconds() }, "anvil_getIntervalMining")
+	read(c.metadata, "hardhat_metadata", "anvil_metadata")
+	read(c.nodeInfo, "anvil_nodeInfo")
+	read(func() any { return nil }, "anvil_setLoggingEnabled", "hardhat_setLoggingEnabled", "anvil_enableTraces", "anvil_setRpcUrl")
+	for _, name := range []string{"anvil_dumpState", "hardhat_dumpState"} {
+		all[name] = func(context.Context, []byte) (any, error) { return c.dump() }
+	}
+	for _, name := range []string{"anvil_setMinGasPrice", "hardhat_setMinGasPrice"} {
+		all[name] = func(context.Context, []byte) (any, error) {
+			return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s is not supported when EIP-1559 is active", name)
+		}
+	}
+	return all
+}
+
+func (c *Chain) intervalSeconds() any {
+	if c.interval == 0 {
+		return nil
+	}
+	return int64(c.interval.Seconds())
+}
+
+// metadata is what hardhat_metadata answers.
+func (c *Chain) metadata() any {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	head := c.head()
+	return map[string]any{
+		"clientVersion": Version, "chainId": c.genesis.Config.ChainID.Uint64(), "instanceId": c.instance(),
+		"latestBlockNumber": head.Number.Uint64(), "latestBlockHash": head.Hash(), "snapshots": map[string]any{}, "forkedNetwork": nil,
+	}
+}
+
+// instance names this run of the chain.
+func (c *Chain) instance() common.Hash { return crypto.Keccak256Hash(c.started[:]) }
+
+// nodeInfo is what anvil_nodeInfo answers.
+func (c *Chain) nodeInfo() any {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	head := c.head()
+	gasLimit := head.GasLimit
+	if c.gasLimit > 0 {
+		gasLimit = c.gasLimit
+	}
+	return map[string]any{
+		"currentBlockNumber": hexutil.Uint64(head.Number.Uint64()), "currentBlockTimestamp": head.Time, "currentBlockHash": head.Hash(),
+		"hardFork": "Prague", "transactionOrder": "fifo",
+		"environment": map[string]any{
+			"baseFee": (*hexutil.Big)(c.executor.NextBaseFee(head)), "chainId": c.genesis.Config.ChainID.Uint64(), "gasLimit": hexutil.Uint64(gasLimit), "gasPrice": hexutil.Uint64(2e9),
+		},
+		"forkConfig": map[string]any{"forkUrl": nil, "forkBlockNumber": nil, "forkRetryBackoff": nil}, "network": nil,
+	}
+}

@@ -1,0 +1,244 @@
+package testchain
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core"
+	gethstate "github.com/ethereum/go-ethereum/core/state"
+	"github.com/ethereum/go-ethereum/core/txpool"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"dyno/services/chain/execution"
+	"dyno/services/chain/node"
+)
+
+// Bounds of the transactions that wait.
+const (
+	mostWaiting = 1 << 14
+	largest     = 128 << 10 // bytes of one
+)
+
+// Submit implements api.Pool. Unless blocks are made by hand or by the clock, each transaction is in a
+// block when this returns.
+func (c *Chain) Submit(_ context.Context, raws [][]byte) []node.Submitted {
+	out := make([]node.Submitted, len(raws))
+	for i, raw := range raws {
+		params, err := json.Marshal([]hexutil.Bytes{raw})
+		if err != nil {
+			out[i].Err = err
+			continue
+		}
+		result, err := c.do(submit, params)
+		if out[i].Err = err; err == nil {
+			out[i].Hash = result.(common.Hash)
+		}
+	}
+	return out
+}
+
+// submit is the record of a transaction.
+const submit = "submit"
+
+func (c *Chain) submitted(params json.RawMessage) (any, error) {
+	var raws []hexutil.Bytes
+	if err := json.Unmarshal(params, &raws); err != nil || len(raws) != 1 {
+		return nil, errors.New("one transaction is expected")
+	}
+	tx, err := execution.DecodeTransaction(raws[0])
+	if err != nil {
+		return nil, err
+	}
+	if err := c.accept(tx, len(raws[0])); err != nil {
+		return nil, err
+	}
+	if !c.manual && c.interval == 0 {
+		return tx.Hash(), c.mine()
+	}
+	return tx.Hash(), nil
+}
+
+// accept judges a transaction and has it wait.
+func (c *Chain) accept(tx *types.Transaction, size int) error {
+	from, err := types.Sender(c.signer(), tx)
+	if err != nil {
+		return err
+	}
+	if as, ok := execution.Impersonated(tx); ok && !c.mayBe(as) {
+		return types.ErrInvalidSig
+	}
+	head := c.head()
+	db, err := c.db()
+	if err != nil {
+		return err
+	}
+	_, mined := c.index[tx.Hash()]
+	switch {
+	case mined || c.waiting(tx.Hash()) != nil:
+		return txpool.ErrAlreadyKnown
+	case tx.Type() == types.BlobTxType:
+		return core.ErrTxTypeNotSupported
+	case size > largest:
+		return fmt.Errorf("%w: transaction size %v, limit %v", txpool.ErrOversizedData, size, largest)
+	case c.gasLimit == 0 && tx.Gas() > head.GasLimit || c.gasLimit > 0 && tx.Gas() > c.gasLimit:
+		return txpool.ErrGasLimit
+	case tx.Nonce() < db.GetNonce(from):
+		return fmt.Errorf("%w: next nonce %v, tx nonce %v", core.ErrNonceTooLow, db.GetNonce(from), tx.Nonce())
+	case db.GetBalance(from).ToBig().Cmp(tx.Cost()) < 0:
+		return fmt.Errorf("%w: balance %v, tx cost %v", core.ErrInsufficientFunds, db.GetBalance(from), tx.Cost())
+	case len(c.pool) >= mostWaiting:
+		return errors.New("txpool is full")
+	}
+	next, err := c.header(head.Time)
+	if err != nil {
+		return err
+	}
+	if next.BaseFee != nil && tx.GasFeeCapIntCmp(next.BaseFee) < 0 {
+		return fmt.Errorf("%w: address %v, maxFeePerGas: %v, baseFee: %v", core.ErrFeeCapTooLow, from, tx.GasFeeCap(), next.BaseFee)
+	}
+	if _, ok := execution.Impersonated(tx); !ok {
+		if _, err := execution.NewJudge(c.genesis.Config, next.Number, true, next.Time).Judge(tx); err != nil {
+			return err
+		}
+	}
+	for i, other := range c.pool {
+		if other.Nonce() == tx.Nonce() && c.sender(other) == from {
+			if tx.GasFeeCapCmp(other) <= 0 {
+				return txpool.ErrReplaceUnderpriced
+			}
+			c.pool[i] = tx
+			c.announce(tx)
+			return nil
+		}
+	}
+	c.pool = append(c.pool, tx)
+	c.announce(tx)
+	return nil
+}
+
+// announce shows an accepted transaction to those who follow.
+func (c *Chain) announce(tx *types.Transaction) {
+	c.accepted = append(c.accepted, tx.Hash())
+	close(c.more)
+	c.more = make(chan struct{})
+}
+
+func (c *Chain) mayBe(as common.Address) bool { return c.everybody || c.impersonated[as] }
+
+func (c *Chain) waiting(hash common.Hash) *types.Transaction {
+	for _, tx := range c.pool {
+		if tx.Hash() == hash {
+			return tx
+		}
+	}
+	return nil
+}
+
+// Impersonated implements api.Backend's: it reports whether an account may be used without its key.
+func (c *Chain) Impersonated(of common.Address) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.mayBe(of)
+}
+
+// Waiting implements api.Pool.
+func (c *Chain) Waiting(hash common.Hash) *types.Transaction {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.waiting(hash)
+}
+
+// Nonce implements api.Pool.
+func (c *Chain) Nonce(of common.Address) (uint64, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	db, err := c.db()
+	if err != nil {
+		return 0, false
+	}
+	return c.nonce(db, of), true
+}
+
+// nonce is that after the transactions of an account that wait without a gap.
+func (c *Chain) nonce(db *gethstate.StateDB, of common.Address) uint64 {
+	next := db.GetNonce(of)
+	for found := true; found; {
+		found = false
+		for _, tx := range c.pool {
+			if tx.Nonce() == next && c.sender(tx) == of {
+				next, found = next+1, true
+			}
+		}
+	}
+	return next
+}
+
+// PendingState implements api.Pool.
+func (c *Chain) PendingState() (*gethstate.StateDB, *types.Header, error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	b, err := c.pending()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer b.Abandon()
+	return b.State(), types.CopyHeader(b.Header()), nil
+}
+
+// PendingBlock implements api.Pool.
+func (c *Chain) PendingBlock() (*types.Block, types.Receipts, error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	b, err := c.pending()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer b.Abandon()
+	block, receipts := b.Preview()
+	return block, receipts, nil
+}
+
+// pending is the block that would be made now.
+func (c *Chain) pending() (*execution.Builder, error) {
+	k := c.clock
+	b, err := c.draft(k.next(clockNow()))
+	if err == nil {
+		c.fill(b)
+	}
+	return b, err
+}
+
+// Content implements api.Pool.
+func (c *Chain) Content() (executable, queued map[common.Address]types.Transactions) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	executable, queued = map[common.Address]types.Transactions{}, map[common.Address]types.Transactions{}
+	db, err := c.db()
+	if err != nil {
+		return executable, queued
+	}
+	for _, tx := range c.pool {
+		into, from := executable, c.sender(tx)
+		if tx.Nonce() >= c.nonce(db, from) {
+			into = queued
+		}
+		into[from] = append(into[from], tx)
+	}
+	return executable, queued
+}
+
+// Stats implements api.Pool.
+func (c *Chain) Stats() (executable, queued int) {
+	all, behind := c.Content()
+	for _, txs := range all {
+		executable += len(txs)
+	}
+	for _, txs := range behind {
+		queued += len(txs)
+	}
+	return executable, queued
+}
