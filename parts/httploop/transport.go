@@ -176,7 +176,7 @@ func (s *shakes) finish(t *transport) {
 }
 
 // hasten gives clients that have sent nothing a last moment for it: a server that drains waits for
-// handshakes, and would wait for connections that somebody opened in advance.
+// handshakes, and would wait for connections that clients open in advance.
 func (s *shakes) hasten(lull time.Duration) {
 	if s == nil {
 		return
