@@ -85,8 +85,8 @@ func (a *acceptor) some(most int) {
 }
 
 // maxOverfull limits connections being refused, which are also at most a quarter of those that are
-// not; further ones are closed without a
-// response, and so are all that would need a TLS handshake first.
+// not; further ones are closed without a response, and so are all that would need a TLS handshake
+// first.
 const maxOverfull = 256
 
 // hand passes a connection to the next loop, or refuses it.

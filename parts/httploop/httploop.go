@@ -10,15 +10,15 @@
 //
 // Package wire refuses more requests than net/http does. A connection without a request has no
 // buffer, except for what crypto/tls keeps: up to 40 KiB after large records, which MaxBuffered does
-// not count. Everything is bounded: heads, bodies, requests in flight per connection, output that a client does not read, connections, and
-// the time for each.
+// not count. Everything is bounded: heads, bodies, requests in flight per connection, output that a
+// client does not read, connections, and the time for each.
 //
 // It is here because fasthttp, which was measured first, costs ordersd more CPU per query
 // (docs/reference/ordersd-measured.md, steps fitted and loop).
 //
 // Serve owns the goroutines of the loops and of TLS handshakes, and returns when they have ended,
-// after the last request. Turn
-// and Tick run on a loop's goroutine: they must not block, and a panic in them ends the process.
+// after the last request. Turn and Tick run on a loop's goroutine: they must not block, and a panic
+// in them ends the process.
 package httploop
 
 import (

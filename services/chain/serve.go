@@ -139,8 +139,7 @@ func (f *serving) serve(env *daemon.Env, states state.States, b api.Backend, rea
 	return out, nil
 }
 
-// openFront opens the event loop if the assembly has it. Begin is of
-// jsonrpc.FrontOptions.
+// openFront opens the event loop if the assembly has it. Begin is of jsonrpc.FrontOptions.
 func (f *serving) openFront(env *daemon.Env, s *jsonrpc.Server, begin func(*wire.Head) (context.Context, func(int))) (*jsonrpc.Front, error) {
 	if f.config.Transport != "loop" {
 		return nil, nil
