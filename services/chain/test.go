@@ -85,7 +85,7 @@ func unsigned(b api.Backend, methods map[string]jsonrpc.Method) jsonrpc.Method {
 // checkTestChain makes the calls of a test chain again.
 func checkTestChain(ctx context.Context, dir string) (r blockchain.Report, err error) {
 	r.Kind = "test chain"
-	c, err := testchain.Open(ctx, dir, nil, testchain.Options{Fail: func(error) {}})
+	c, err := testchain.Open(ctx, dir, nil, testchain.Options{Fail: func(error) {}, Still: true})
 	if err != nil {
 		r.Damage = []blockchain.Damage{{File: filepath.Join(dir, testchain.Folder), Error: err.Error()}}
 		return r, ctx.Err()

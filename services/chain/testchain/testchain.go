@@ -128,6 +128,8 @@ func Is(dir string) bool {
 type Options struct {
 	Log  *slog.Logger
 	Fail func(error) // receives the error after which the chain must be opened again
+	// Still has no blocks made at intervals: for a look at the chain as it is.
+	Still bool
 }
 
 // Open opens the test chain in a data folder, and begins it if there is none.
@@ -150,7 +152,9 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chai
 		return nil, errors.Join(fmt.Errorf("the test chain in %s: %w", dir, err), c.log.Close())
 	}
 	ctx, c.stop = context.WithCancel(context.Background())
-	c.task.Go(func() { c.tick(ctx) })
+	if !o.Still {
+		c.task.Go(func() { c.tick(ctx) })
+	}
 	return c, nil
 }
 

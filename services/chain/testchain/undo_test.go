@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -13,6 +14,7 @@ import (
 	"dyno/services/chain/api"
 	"dyno/services/chain/api/filter"
 	"dyno/services/chain/genesis"
+	"dyno/services/chain/testchain"
 )
 
 // Calls that fail change nothing: opened again, from a journal without them, the chain is the same.
@@ -159,5 +161,25 @@ func TestKeptSettings(t *testing.T) {
 	s.want(`"0x0"`, "evm_mine")
 	if !s.Impersonated(to) || s.Head().Coinbase != genesis.Accounts[3] {
 		t.Error("a revert has taken back what is no part of the chain")
+	}
+}
+
+// A look at a chain whose blocks are made by the clock makes none.
+func TestStill(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	s.call("evm_setIntervalMining", 1)
+	s.close()
+	c, err := testchain.Open(t.Context(), dir, nil, testchain.Options{Fail: func(err error) { t.Error(err) }, Still: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := c.Head().Number.Uint64()
+	time.Sleep(1200 * time.Millisecond)
+	if after := c.Head().Number.Uint64(); after != before {
+		t.Errorf("%d blocks were made", after-before)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
