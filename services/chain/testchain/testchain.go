@@ -280,7 +280,7 @@ func (c *Chain) do(method string, params json.RawMessage) (any, error) {
 	defer c.mu.Unlock()
 	ended := false
 	defer func() {
-		if !ended { // a panic: nobody knows what was changed
+		if !ended { // a panic: what was changed is not known
 			c.fail(fmt.Errorf("the call %s of the test chain panicked; start again", method))
 		}
 	}()
