@@ -60,3 +60,19 @@ func TestDevKeys(t *testing.T) {
 		}
 	}
 }
+
+// The controls of a test chain are for this machine, unless the flag says otherwise.
+func TestControls(t *testing.T) {
+	for _, c := range []struct {
+		from, ip string
+		want     bool
+	}{{"", "127.0.0.1", true}, {"", "0.0.0.0", false}, {"development", "0.0.0.0", true}} {
+		f := serving{test: true, keys: devKeys{c.from}}
+		if got := f.keys.controls(&daemon.Env{Listen: bound{ip: c.ip}}); got != c.want {
+			t.Errorf("%+v: %t", c, got)
+		}
+	}
+	if _, err := refusing("because")["anvil_setBalance"](t.Context(), nil); err == nil || !strings.Contains(err.Error(), "because") {
+		t.Error(err)
+	}
+}

@@ -217,7 +217,7 @@ func (f *serving) serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 	}
 	maps.Copy(methods, accounts.Methods(b, keys, methods))
 	maps.Copy(methods, f.controls)
-	if f.test {
+	if f.test && f.keys.controls(env) {
 		methods["eth_sendUnsignedTransaction"] = unsigned(b, methods)
 	}
 	m, err := newMetrics(env, b, methods)

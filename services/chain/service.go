@@ -23,6 +23,7 @@ import (
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/node"
 	"dyno/services/chain/state"
+	"dyno/services/chain/testchain"
 )
 
 // DefaultFolder is the default of --data.
@@ -151,6 +152,9 @@ func openChain(ctx context.Context, dir string, g *genesis.Genesis, o blockchain
 				return progress.State{Done: done.Load(), Total: total.Load()}
 			})
 		}
+	}
+	if testchain.Is(dir) {
+		return nil, fmt.Errorf("%s holds a test chain, which chaind serve --test serves; name another folder with --data", dir)
 	}
 	if err := node.Full(space(dir)); err != nil {
 		return nil, err

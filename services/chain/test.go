@@ -31,14 +31,23 @@ func (f *serving) checkTest(dir string) error {
 	if f.test {
 		return nil
 	}
-	f.controls = map[string]jsonrpc.Method{}
-	for _, name := range testchain.Names() {
-		f.controls[name] = func(context.Context, []byte) (any, error) {
-			return nil, jsonrpc.Errorf(jsonrpc.UnknownMethod, "the method %s does not exist/is not available: a test chain has it, which chaind serve --test serves", name)
-		}
-	}
+	f.controls = refusing("a test chain has it, which chaind serve --test serves")
 	return nil
 }
+
+// refusing are the methods of a test chain where they are not available.
+func refusing(why string) map[string]jsonrpc.Method {
+	all := map[string]jsonrpc.Method{}
+	for _, name := range testchain.Names() {
+		all[name] = func(context.Context, []byte) (any, error) {
+			return nil, jsonrpc.Errorf(jsonrpc.UnknownMethod, "the method %s does not exist/is not available: %s", name, why)
+		}
+	}
+	return all
+}
+
+// controls reports whether clients may control a test chain: where they may also use its keys.
+func (f *devKeys) controls(env *daemon.Env) bool { return f.from != "" || loopback(env.Listen) }
 
 // serveTest serves a test chain.
 func (f *serving) serveTest(ctx context.Context, env *daemon.Env, g *genesis.Genesis) (daemon.Running, error) {
@@ -48,6 +57,10 @@ func (f *serving) serveTest(ctx context.Context, env *daemon.Env, g *genesis.Gen
 	}
 	f.controls = c.Methods()
 	b := api.Backend{Genesis: c.Genesis(), Blocks: c, States: c, Pool: c, Feed: c, Impersonated: c.Impersonated}
+	if !f.keys.controls(env) {
+		b.Impersonated = func(common.Address) bool { return false }
+		f.controls = refusing("other machines reach this node; serve the test chain on a loopback address, or with --dev-accounts development")
+	}
 	return f.serve(env, nil, b, nil, c.Close)
 }
 
@@ -72,7 +85,7 @@ func unsigned(b api.Backend, methods map[string]jsonrpc.Method) jsonrpc.Method {
 // checkTestChain makes the calls of a test chain again.
 func checkTestChain(ctx context.Context, dir string) (r blockchain.Report, err error) {
 	r.Kind = "test chain"
-	c, err := testchain.Open(ctx, dir, nil, testchain.Options{Fail: func(error) {}})
+	c, err := testchain.Open(ctx, dir, nil, testchain.Options{Fail: func(error) {}, Still: true})
 	if err != nil {
 		r.Damage = []blockchain.Damage{{File: filepath.Join(dir, testchain.Folder), Error: err.Error()}}
 		return r, ctx.Err()

@@ -109,6 +109,13 @@ type Feed interface {
 	Accepted(from uint64, most int) node.Accepted
 }
 
+// Reverting is a Feed of a chain that can take blocks back.
+type Reverting interface {
+	// Reverted returns how often blocks were taken back, ever, and the number of the lowest last block
+	// after the times since an earlier such number; math.MaxUint64 if there are none.
+	Reverted(since int) (times int, lowest uint64)
+}
+
 // errReadOnly refuses transactions.
 var errReadOnly = errors.New("this node only reads its chain; start it without --read-only to send transactions")
 

@@ -52,8 +52,13 @@ func (m methods) sendRawTransactions(ctx context.Context, calls []jsonrpc.Call) 
 		}
 		sent[i].Result = hexOf(done.Hash)
 	}
+	if m.BlockWait > 0 { // for all of them together
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, m.BlockWait)
+		defer cancel()
+	}
 	for _, done := range all {
-		if done.Err == nil {
+		if done.Err == nil && ctx.Err() == nil {
 			m.Settle(ctx, done.Hash)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // How long eth_sendRawTransactionSync waits for the block, by default and at most, go-ethereum's.
 const (
 	syncWait    = 20 * time.Second
-	mostSync    = time.Minute
+	mostSync    = 50 * time.Second
 	syncTimeout = 4 // code of the error when the time is over (EIP-7966)
 )
 

@@ -22,9 +22,14 @@ type Draft struct {
 
 // Begin begins the block after the head, with a time in seconds since 1970. The draft is abandoned,
 // or finished. The goroutine that appends may put it, before it puts another one or calls Append.
-func (c *Chain) Begin(time uint64) (*Draft, error) {
+func (c *Chain) Begin(time uint64) (*Draft, error) { return c.begin(time, c.states.Next) }
+
+// Look begins the block after the head as Begin does, to look ahead: it is never put.
+func (c *Chain) Look(time uint64) (*Draft, error) { return c.begin(time, c.states.At) }
+
+func (c *Chain) begin(time uint64, open func(*types.Header) (*state.StateDB, error)) (*Draft, error) {
 	head := c.Head()
-	db, err := c.states.Next(head)
+	db, err := open(head)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package blockchain
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -65,6 +66,15 @@ type past struct {
 	number uint64
 }
 
+// kept is an error once the state is no longer kept: what was read before it is asked may be that of
+// a later state then.
+func (p *past) kept() error {
+	if h := p.c.Blocks.History(); h == nil || h.From > p.number {
+		return fmt.Errorf("missing trie node: the state after block %d is no longer kept; the setting history says of how many blocks they are", p.number)
+	}
+	return nil
+}
+
 // newest returns the newest state, in which what no later block has changed is as it was. It is
 // asked for before the blocks are: one that is appended meanwhile has no part in it.
 func (p *past) newest() (gethstate.Reader, error) { return p.c.states.Reader(p.c.Head()) }
@@ -76,10 +86,16 @@ func (p *past) Account(of common.Address) (*types.StateAccount, error) {
 		return nil, err
 	}
 	account, found, err := p.c.Blocks.PastAccount(of, p.number)
-	if found || err != nil {
-		return account, err
+	if !found && err == nil {
+		account, err = newest.Account(of)
 	}
-	return newest.Account(of)
+	if err == nil {
+		err = p.kept()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return account, nil
 }
 
 // Storage implements gethstate.StateReader.
@@ -89,10 +105,10 @@ func (p *past) Storage(of common.Address, key common.Hash) (common.Hash, error) 
 		return common.Hash{}, err
 	}
 	value, found, err := p.c.Blocks.PastSlot(of, crypto.Keccak256Hash(key[:]), p.number)
-	if found || err != nil {
-		return value, err
+	if !found && err == nil {
+		value, err = newest.Storage(of, key)
 	}
-	return newest.Storage(of, key)
+	return value, cmp.Or(err, p.kept())
 }
 
 // Code implements gethstate.ContractCodeReader.

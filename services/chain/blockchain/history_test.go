@@ -181,3 +181,43 @@ func TestCheckHistory(t *testing.T) {
 		}
 	}
 }
+
+// A state that is trimmed while a caller has it is missing from then on, and no later one's values.
+func TestTrimmed(t *testing.T) {
+	c, err := Open(t.Context(), t.TempDir(), nil, Options{Begin: genesis.Development(), History: AllStates})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	grow := func() {
+		t.Helper()
+		d, err := c.Begin(c.Head().Time + 1)
+		if err == nil {
+			err = d.Finish()
+		}
+		if err == nil {
+			err = c.Put(d)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := c.Head()
+	for range 6 {
+		grow()
+	}
+	p := &past{c, first.Number.Uint64()}
+	if _, err := p.Account(genesis.Accounts[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Blocks.KeepHistory(1); err != nil {
+		t.Fatal(err)
+	}
+	grow()
+	if account, err := p.Account(genesis.Accounts[0]); err == nil || !strings.HasPrefix(err.Error(), "missing trie node") {
+		t.Errorf("the account is %v: %v", account, err)
+	}
+	if _, err := p.Storage(genesis.Accounts[0], common.Hash{}); err == nil {
+		t.Error("a slot is there")
+	}
+}

@@ -123,12 +123,9 @@ func (b *Builder) Add(tx *types.Transaction) error {
 	if tx.BlobTxSidecar() != nil || tx.Type() == types.BlobTxType {
 		return core.ErrTxTypeNotSupported
 	}
-	msg, err := core.TransactionToMessage(tx, b.signer, b.header.BaseFee)
+	msg, err := Message(tx, b.signer, b.header.BaseFee)
 	if err != nil {
 		return err
-	}
-	if _, ok := Impersonated(tx); ok {
-		msg.SkipEOACheck() // it may be that of a contract
 	}
 	before, left := b.db.Snapshot(), b.gas.Snapshot()
 	index := len(b.body.Transactions)

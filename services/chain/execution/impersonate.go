@@ -4,6 +4,7 @@ import (
 	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 )
@@ -45,4 +46,16 @@ func Impersonated(tx *types.Transaction) (common.Address, bool) {
 		return common.Address{}, false
 	}
 	return common.BigToAddress(r), true
+}
+
+// Message is a transaction as the EVM executes it. One that Impersonate made may be that of a contract.
+func Message(tx *types.Transaction, s types.Signer, baseFee *big.Int) (*core.Message, error) {
+	msg, err := core.TransactionToMessage(tx, s, baseFee)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := Impersonated(tx); ok {
+		msg.SkipEOACheck()
+	}
+	return msg, nil
 }

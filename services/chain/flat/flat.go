@@ -137,18 +137,20 @@ func (s *States) Next(header *types.Header) (*gethstate.StateDB, error) { return
 
 // over returns the state after a block. Of the newest state, one that is next has the tries.
 func (s *States) over(header *types.Header, next bool) (*gethstate.StateDB, error) {
-	o := &over{s: s, next: next, root: types.EmptyRootHash, rooted: true, opened: map[common.Address]common.Hash{}, changes: newChanges(mark{}),
-		delta: newChanges(mark{}), reader: &reader{s: s, empty: header == nil}}
+	r, root, rooted, base := &reader{s: s, empty: header == nil}, types.EmptyRootHash, true, mark{}
+	number := uint64(0) // of the next block
 	if header != nil {
-		m, err := s.marked(header)
-		if err != nil {
+		var err error
+		if base, err = s.marked(header); err != nil {
 			return nil, err
 		}
-		o.root, o.base, o.reader.number = header.Root, m, m.Number
-		o.rooted = (m.Number+1)%s.rootEvery == 0
-		o.changes.Number, o.delta.Number = m.Number+1, m.Number+1
+		number = base.Number + 1
+		root, rooted, r.number = header.Root, number%s.rootEvery == 0, base.Number
 	}
-	return gethstate.NewWithReader(o.root, under{o}, o.reader)
+	return gethstate.NewWithReader(root, under{r, func() *over {
+		return &over{s: s, reader: r, next: next, base: base, root: root, rooted: rooted,
+			changes: newChanges(mark{Number: number}), delta: newChanges(mark{Number: number}), opened: map[common.Address]common.Hash{}}
+	}}, r)
 }
 
 // Reader implements state.States.

@@ -34,25 +34,33 @@ type over struct {
 	opened  map[common.Address]common.Hash // storage root with which the account was opened
 }
 
-// under shows it as the database of a StateDB.
-type under struct{ *over }
+// under shows the state after a block as the database of a StateDB. Copies of a StateDB have the same
+// one, and may compute roots concurrently: each opens a trie of its own.
+type under struct {
+	reader *reader
+	begin  func() *over
+}
 
 func (under) Type() gethstate.DatabaseType                     { return gethstate.TypeMPT }
 func (d under) Reader(common.Hash) (gethstate.Reader, error)   { return d.reader, nil }
 func (under) Iteratee(common.Hash) (gethstate.Iteratee, error) { return nil, errUnused }
-func (d under) OpenTrie(common.Hash) (gethstate.Trie, error)   { return d.over, nil }
+func (d under) OpenTrie(common.Hash) (gethstate.Trie, error)   { return d.begin(), nil }
 func (under) TrieDB() *triedb.Database                         { return nil }
 func (under) Commit(*gethstate.StateUpdate) error              { return errUnused } // States.Commit takes the changes
 
-func (d under) OpenStorageTrie(_ common.Hash, address common.Address, root common.Hash, _ gethstate.Trie) (gethstate.Trie, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if _, again := d.opened[address]; again && root == types.EmptyRootHash && len(d.changes.slots[address]) > 0 {
-		// The account has replaced one that had slots: those of a simulation's earlier block.
-		d.delta.wiped[address] = true
+func (d under) OpenStorageTrie(_ common.Hash, address common.Address, root common.Hash, accounts gethstate.Trie) (gethstate.Trie, error) {
+	o, ok := accounts.(*over)
+	if !ok { // for a proof
+		o = d.begin()
 	}
-	d.opened[address] = root
-	return &storage{over: d.over, address: address, root: root}, nil
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, again := o.opened[address]; again && root == types.EmptyRootHash && len(o.changes.slots[address]) > 0 {
+		// The account has replaced one that had slots: those of a simulation's earlier block.
+		o.delta.wiped[address] = true
+	}
+	o.opened[address] = root
+	return &storage{over: o, address: address, root: root}, nil
 }
 
 func (o *over) UpdateAccount(address common.Address, account *types.StateAccount, _ int) error {

@@ -70,7 +70,7 @@ func (n *Node) lookAhead() error {
 		}
 		if !same || !a.grows(txs) {
 			a.forget()
-			draft, err := n.chain.Begin(now(head))
+			draft, err := n.chain.Look(now(head))
 			if err != nil {
 				return err
 			}

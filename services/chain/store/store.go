@@ -150,7 +150,12 @@ func (s *Store) append(batch *pebble.Batch, block *types.Block, receipts types.R
 		batch.Set(hashed(transactionKey, tx.Hash()), binary.BigEndian.AppendUint32(at[:8:8], uint32(i)), nil)
 	}
 	batch.Set([]byte(headKey), append(at[:8:8], hash[:]...), nil)
-	return s.guard(func() error { return batch.Commit(o) }, func() { s.head, s.history = Head{number, hash}, history })
+	return s.guard(func() error {
+		s.mu.Lock()
+		s.history = history // before records are removed: who has read then asks whether they were there
+		s.mu.Unlock()
+		return batch.Commit(o)
+	}, func() { s.head = Head{number, hash} })
 }
 
 // Sync makes all that was appended durable.

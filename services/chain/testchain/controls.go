@@ -41,7 +41,7 @@ func (q *quantity) uint64() (uint64, error) {
 	return q.Uint64(), nil
 }
 
-// run is a call that changes the chain. Its lock is held; the call fails before it changes anything.
+// run is a call that changes the chain. Its lock is held; do takes back what a call changed that fails.
 type run func(c *Chain, params json.RawMessage) (any, error)
 
 // names are the further names of calls.
@@ -99,14 +99,14 @@ var calls = map[string]run{
 	"evm_increaseTime":                   one((*Chain).increaseTime),
 	"evm_setNextBlockTimestamp":          one((*Chain).setNextBlockTimestamp),
 	"evm_setTime":                        one((*Chain).setTime),
-	"anvil_setBlockTimestampInterval":    one(func(c *Chain, n quantity) (_ any, err error) { c.clock.step, err = n.uint64(); return nil, err }),
+	"anvil_setBlockTimestampInterval":    one((*Chain).setStep),
 	"anvil_removeBlockTimestampInterval": none(func(c *Chain) (any, error) { had := c.clock.step > 0; c.clock.step = 0; return had, nil }),
 	"evm_setAutomine":                    one(func(c *Chain, on bool) (any, error) { c.manual, c.interval = !on, 0; c.changed(); return nil, nil }),
 	"evm_setIntervalMining":              one((*Chain).setIntervalMining),
 	"anvil_setNextBlockBaseFeePerGas":    one(func(c *Chain, n quantity) (any, error) { c.baseFee = &n.Int; return nil, nil }),
 	"anvil_setCoinbase":                  one(func(c *Chain, at common.Address) (any, error) { c.coinbase = at; return nil, nil }),
 	"anvil_setPrevRandao":                one(func(c *Chain, n common.Hash) (any, error) { c.random = &n; return nil, nil }),
-	"evm_setBlockGasLimit":               one(func(c *Chain, n quantity) (_ any, err error) { c.gasLimit, err = n.uint64(); return true, err }),
+	"evm_setBlockGasLimit":               one((*Chain).setGasLimit),
 	"anvil_dropTransaction":              one((*Chain).dropTransaction),
 	"anvil_dropAllTransactions":          none(func(c *Chain) (any, error) { c.pool = nil; return nil, nil }),
 	"anvil_removePoolTransactions":       one((*Chain).removeOf),
@@ -238,15 +238,6 @@ func (c *Chain) mineMany(params json.RawMessage) (any, error) {
 	return nil, nil
 }
 
-func (s settings) clone() settings {
-	impersonated := map[common.Address]bool{}
-	for at := range s.impersonated {
-		impersonated[at] = true
-	}
-	s.impersonated = impersonated
-	return s
-}
-
 // snapshot remembers the chain as it is, and answers by what it is brought back.
 func (c *Chain) snapshot(params json.RawMessage) (any, error) {
 	if err := jsonrpc.Params(params, 0); err != nil {
@@ -254,7 +245,7 @@ func (c *Chain) snapshot(params json.RawMessage) (any, error) {
 	}
 	id := c.taken
 	c.taken++
-	c.snapshots = append(c.snapshots, &snapshot{id, len(c.blocks), c.root, c.settings.clone(), slices.Clone(c.pool)})
+	c.snapshots = append(c.snapshots, &snapshot{id, len(c.blocks), c.root, c.forNext, slices.Clone(c.pool)})
 	return hexutil.Uint64(id), nil
 }
 
@@ -271,7 +262,8 @@ func (c *Chain) revert(params json.RawMessage) (any, error) {
 	s := c.snapshots[i]
 	c.snapshots = c.snapshots[:i]
 	c.truncate(s.blocks)
-	c.root, c.settings, c.pool = s.root, s.settings, s.pool
+	c.reverts = append(c.reverts, uint64(s.blocks-1))
+	c.root, c.forNext, c.pool = s.root, s.forNext, s.pool
 	c.blocks[len(c.blocks)-1].root = s.root
 	c.clock.reset(c.clock.last, c.now) // time goes on from that of the last block
 	c.changed()
@@ -292,6 +284,22 @@ func (c *Chain) increaseTime(by quantity) (any, error) {
 	}
 	c.clock.offset += by.Int64()
 	return c.clock.offset, nil
+}
+
+func (c *Chain) setStep(n quantity) (any, error) {
+	step, err := n.uint64()
+	if err == nil {
+		c.clock.step = step
+	}
+	return nil, err
+}
+
+func (c *Chain) setGasLimit(n quantity) (any, error) {
+	limit, err := n.uint64()
+	if err == nil {
+		c.gasLimit = limit
+	}
+	return true, err
 }
 
 func (c *Chain) setNextBlockTimestamp(n quantity) (any, error) {
@@ -349,11 +357,10 @@ func (c *Chain) reset(params json.RawMessage) (any, error) {
 	if o.Forking.JSONRPCURL != "" {
 		return nil, errors.New("forks of other chains are not supported: import their blocks into a folder instead")
 	}
-	taken := c.taken
 	if err := c.begin(); err != nil {
-		return nil, err
+		panic(err) // it was made when the chain was opened
 	}
-	c.taken = taken
+	c.reverts = append(c.reverts, 0)
 	c.changed()
 	return nil, nil
 }

@@ -165,14 +165,19 @@ func (c *Chain) Nonce(of common.Address) (uint64, bool) {
 
 // nonce is that after the transactions of an account that wait without a gap.
 func (c *Chain) nonce(db *gethstate.StateDB, of common.Address) uint64 {
-	next := db.GetNonce(of)
-	for found := true; found; {
-		found = false
-		for _, tx := range c.pool {
-			if tx.Nonce() == next && c.sender(tx) == of {
-				next, found = next+1, true
-			}
+	waits := map[uint64]bool{}
+	for _, tx := range c.pool {
+		if c.sender(tx) == of {
+			waits[tx.Nonce()] = true
 		}
+	}
+	return behind(db.GetNonce(of), waits)
+}
+
+// behind is the first nonce from one on that does not wait.
+func behind(next uint64, waits map[uint64]bool) uint64 {
+	for waits[next] {
+		next++
 	}
 	return next
 }
@@ -221,9 +226,20 @@ func (c *Chain) Content() (executable, queued map[common.Address]types.Transacti
 	if err != nil {
 		return executable, queued
 	}
+	waits, next := map[common.Address]map[uint64]bool{}, map[common.Address]uint64{}
+	for _, tx := range c.pool {
+		from := c.sender(tx)
+		if waits[from] == nil {
+			waits[from] = map[uint64]bool{}
+		}
+		waits[from][tx.Nonce()] = true
+	}
+	for from, nonces := range waits {
+		next[from] = behind(db.GetNonce(from), nonces)
+	}
 	for _, tx := range c.pool {
 		into, from := executable, c.sender(tx)
-		if tx.Nonce() >= c.nonce(db, from) {
+		if tx.Nonce() >= next[from] {
 			into = queued
 		}
 		into[from] = append(into[from], tx)

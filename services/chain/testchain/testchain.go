@@ -21,6 +21,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -58,9 +59,11 @@ type Chain struct {
 	index  map[common.Hash]place // of transactions
 	root   common.Hash           // of the state after the last block and what was written since
 	settings
+	forNext
 	pool      []*types.Transaction // that wait, in the order in which they came
 	snapshots []*snapshot
-	taken     uint64 // snapshots, ever
+	taken     uint64   // snapshots, ever
+	reverts   []uint64 // the last block after each revert and reset, ever
 	accepted  []common.Hash
 	more      chan struct{}
 
@@ -70,17 +73,21 @@ type Chain struct {
 	task    sync.WaitGroup
 }
 
-// settings are what calls have set, and a snapshot brings back.
+// settings are what calls have set. Only a reset takes them back.
 type settings struct {
-	clock
 	manual       bool          // no block for each transaction
 	interval     time.Duration // from one block to the next; 0: none are made by the clock
 	coinbase     common.Address
-	gasLimit     uint64   // 0: as before
-	baseFee      *big.Int // of the next block; nil: by the rules
-	random       *common.Hash
+	gasLimit     uint64 // 0: as before
 	impersonated map[common.Address]bool
 	everybody    bool // all accounts are impersonated
+}
+
+// forNext are the clock and what calls have set for the next block, which a snapshot brings back.
+type forNext struct {
+	clock
+	baseFee *big.Int // nil: by the rules
+	random  *common.Hash
 }
 
 // sealed is a block with what was computed of it.
@@ -100,7 +107,7 @@ type snapshot struct {
 	id     uint64
 	blocks int
 	root   common.Hash
-	settings
+	forNext
 	pool []*types.Transaction
 }
 
@@ -121,6 +128,8 @@ func Is(dir string) bool {
 type Options struct {
 	Log  *slog.Logger
 	Fail func(error) // receives the error after which the chain must be opened again
+	// Still has no blocks made at intervals: for a look at the chain as it is.
+	Still bool
 }
 
 // Open opens the test chain in a data folder, and begins it if there is none.
@@ -143,7 +152,9 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chai
 		return nil, errors.Join(fmt.Errorf("the test chain in %s: %w", dir, err), c.log.Close())
 	}
 	ctx, c.stop = context.WithCancel(context.Background())
-	c.task.Go(func() { c.tick(ctx) })
+	if !o.Still {
+		c.task.Go(func() { c.tick(ctx) })
+	}
 	return c, nil
 }
 
@@ -192,10 +203,12 @@ func (c *Chain) begin() error {
 	c.states = gethstate.NewMPTDatabase(triedb.NewDatabase(disk, &triedb.Config{Preimages: true, HashDB: hashdb.Defaults}), gethstate.NewCodeDB(disk))
 	block := c.genesis.Block()
 	c.blocks, c.byHash, c.index = nil, map[common.Hash]uint64{}, map[common.Hash]place{}
-	c.settings = settings{impersonated: map[common.Address]bool{}}
+	c.settings, c.forNext = settings{impersonated: map[common.Address]bool{}}, forNext{}
 	c.clock.last = block.Time()
 	c.pool, c.snapshots, c.accepted = nil, nil, nil
-	c.grown, c.more = make(chan struct{}), make(chan struct{})
+	if c.grown == nil { // otherwise there are those who wait
+		c.grown, c.more = make(chan struct{}), make(chan struct{})
+	}
 	db, err := gethstate.New(types.EmptyRootHash, c.states)
 	if err != nil {
 		return err
@@ -260,24 +273,44 @@ func (c *Chain) replay(ctx context.Context) error {
 	})
 }
 
-// do makes a call that changes the chain, and answers when it is in the journal. A call that fails
-// changes nothing.
+// do makes a call that changes the chain, and shows and answers what it did when that is in the
+// journal. A call that fails changes nothing.
 func (c *Chain) do(method string, params json.RawMessage) (any, error) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	ended := false
+	defer func() {
+		if !ended { // a panic: what was changed is not known
+			c.fail(fmt.Errorf("the call %s of the test chain panicked; start again", method))
+		}
+	}()
 	c.now = time.Now()
+	undo := c.savepoint()
 	result, err := calls[method](c, params)
-	if err == nil {
-		err = c.note(call{method, params, c.now.UnixNano()})
+	if err != nil {
+		undo()
+	} else if err = c.note(call{method, params, c.now.UnixNano()}); err == nil {
+		if err = c.log.Sync(); err != nil {
+			c.fail(err)
+			err = errors.New("the node cannot write to its disk")
+		}
 	}
-	c.mu.Unlock()
+	ended = true
 	if err != nil {
 		return nil, err
 	}
-	if err := c.log.Sync(); err != nil {
-		c.fail(err)
-		return nil, errors.New("the node cannot write to its disk")
-	}
 	return result, nil
+}
+
+// savepoint returns what takes a call back that has failed. Such a call only adds blocks.
+func (c *Chain) savepoint() (undo func()) {
+	blocks, root, set, next := len(c.blocks), c.root, c.settings, c.forNext
+	last, pool, accepted := c.blocks[blocks-1].root, slices.Clone(c.pool), len(c.accepted)
+	return func() {
+		c.truncate(blocks)
+		c.blocks[blocks-1].root = last
+		c.root, c.settings, c.forNext, c.pool, c.accepted = root, set, next, pool, c.accepted[:accepted]
+	}
 }
 
 func (c *Chain) note(r call) error {
@@ -304,9 +337,7 @@ func (c *Chain) tick(ctx context.Context) {
 		}
 		select {
 		case <-due:
-			if _, err := c.do("evm_mine", json.RawMessage("[]")); err != nil {
-				return
-			}
+			_, _ = c.do("evm_mine", json.RawMessage("[]")) // the next one may succeed, after another call
 		case <-c.wake:
 		case <-ctx.Done():
 			return

@@ -35,6 +35,7 @@ type methods struct {
 	ask     map[string]jsonrpc.Method // what a transaction lacks is asked of these
 	order   []common.Address
 	holders map[common.Address]*holder
+	others  [64]holder // of impersonated accounts, by the last byte of the address
 }
 
 // holder is an account whose key the node has.

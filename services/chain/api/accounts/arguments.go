@@ -8,6 +8,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/holiman/uint256"
 )
@@ -64,6 +65,8 @@ func (a *arguments) judge(chainID *big.Int, london bool) error {
 		return errors.New(`authorizationList provided for contract creation, but "to" field is missing`)
 	case a.ChainID != nil && a.ChainID.ToInt().Cmp(chainID) != 0:
 		return fmt.Errorf("chainId does not match node's (have=%v, want=%v)", a.ChainID.ToInt(), chainID)
+	case a.MaxFeePerGas != nil && a.MaxFeePerGas.ToInt().BitLen() > 256: // twice the base fee and the tip
+		return fmt.Errorf("%w: maxFeePerGas bit length: %d", core.ErrFeeCapVeryHigh, a.MaxFeePerGas.ToInt().BitLen())
 	case a.MaxFeePerGas != nil && a.MaxPriorityFeePerGas != nil && a.MaxFeePerGas.ToInt().Cmp(a.MaxPriorityFeePerGas.ToInt()) < 0:
 		return fmt.Errorf("maxFeePerGas (%v) < maxPriorityFeePerGas (%v)", a.MaxFeePerGas, a.MaxPriorityFeePerGas)
 	}

@@ -40,6 +40,8 @@ func (m *message) judge(chainID, baseFee *big.Int) error {
 	switch {
 	case m.GasPrice != nil && dynamic:
 		return errors.New("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified")
+	case m.MaxFeePerGas != nil && m.MaxFeePerGas.ToInt().BitLen() > 256: // twice the base fee and the tip
+		return fmt.Errorf("%w: maxFeePerGas bit length: %d", core.ErrFeeCapVeryHigh, m.MaxFeePerGas.ToInt().BitLen())
 	case m.To == nil && m.BlobHashes != nil:
 		return core.ErrBlobTxCreate
 	case m.To == nil && m.AuthorizationList != nil:

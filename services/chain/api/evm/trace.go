@@ -15,6 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"dyno/services/chain/api"
+	"dyno/services/chain/execution"
 	"dyno/services/chain/jsonrpc"
 )
 
@@ -143,7 +144,7 @@ func (r *rerun) evm(c vm.Config) *vm.EVM {
 // run executes the next transaction.
 func (r *rerun) run(ctx context.Context, evm *vm.EVM, index int) error {
 	tx := r.block.Transactions()[index]
-	msg, err := core.TransactionToMessage(tx, r.block.Signer, r.header.BaseFee)
+	msg, err := execution.Message(tx, r.block.Signer, r.header.BaseFee)
 	if err != nil {
 		return err
 	}

@@ -53,6 +53,7 @@ type tracer struct {
 	result func() (json.RawMessage, error)
 	most   int
 	left   int // bytes of JSON that it may still take; below 0, nothing is collected
+	copies int // of tracers, each of which keeps what it gets
 }
 
 // newTracer returns a tracer of one transaction.
@@ -65,11 +66,22 @@ func newTracer(o *traceOptions, at *tracers.Context, config *params.ChainConfig,
 		t := logger.NewStructLogger(&steps)
 		return &tracer{Hooks: t.Hooks(), result: t.GetResult, most: most}, nil
 	}
+	const muxTracer = "muxTracer"
 	named, err := tracers.DefaultDirectory.New(o.Tracer, at, o.TracerConfig, config)
 	if err != nil {
 		return nil, err
 	}
-	t := &tracer{result: named.GetResult, most: most, left: most}
+	t := &tracer{result: named.GetResult, most: most, left: most, copies: 1}
+	if o.Tracer == muxTracer {
+		var within map[string]json.RawMessage
+		if err := json.Unmarshal(o.TracerConfig, &within); err != nil {
+			return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "the muxTracer's tracerConfig: %v", err)
+		}
+		if _, again := within[muxTracer]; again {
+			return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "a muxTracer within a muxTracer is not supported: name its tracers in the outer one")
+		}
+		t.copies = max(len(within), 1)
+	}
 	if o.Tracer == "4byteTracer" || o.Tracer == "noopTracer" || o.Tracer == "prestateTracer" {
 		t.Hooks = named.Hooks // what they keep does not grow with each call
 	} else {
@@ -83,7 +95,17 @@ const callBytes = 300
 
 // take reports whether there is room for a call or a log with some bytes of data.
 func (t *tracer) take(data int) bool {
-	t.left -= callBytes + 2*data
+	t.left -= (callBytes + 2*data) * t.copies
+	return t.left >= 0
+}
+
+// step reports whether there is room for what a step leaves behind.
+func (t *tracer) step(op byte, scope tracing.OpContext) bool {
+	if vm.OpCode(op) == vm.KECCAK256 {
+		if stack := scope.StackData(); len(stack) > 1 && stack[len(stack)-2].IsUint64() {
+			t.take(int(min(stack[len(stack)-2].Uint64(), uint64(t.most)))) // a preimage, which some keep
+		}
+	}
 	return t.left >= 0
 }
 
@@ -105,6 +127,20 @@ func (t *tracer) bounded(h *tracing.Hooks) *tracing.Hooks {
 			}
 		}
 	}
+	if enter := h.OnEnterV2; enter != nil {
+		out.OnEnterV2 = func(depth int, kind byte, from, to common.Address, input []byte, gas tracing.Gas, value *big.Int) {
+			if t.take(len(input)) {
+				enter(depth, kind, from, to, input, gas, value)
+			}
+		}
+	}
+	if exit := h.OnExitV2; exit != nil {
+		out.OnExitV2 = func(depth int, output []byte, left tracing.Gas, err error, reverted bool) {
+			if t.take(len(output)) {
+				exit(depth, output, left, err, reverted)
+			}
+		}
+	}
 	if log := h.OnLog; log != nil {
 		out.OnLog = func(l *types.Log) {
 			if t.take(len(l.Data)) {
@@ -114,10 +150,14 @@ func (t *tracer) bounded(h *tracing.Hooks) *tracing.Hooks {
 	}
 	if step := h.OnOpcode; step != nil {
 		out.OnOpcode = func(pc uint64, op byte, gas, cost uint64, scope tracing.OpContext, data []byte, depth int, err error) {
-			if stack := scope.StackData(); vm.OpCode(op) == vm.KECCAK256 && len(stack) > 1 && stack[len(stack)-2].IsUint64() {
-				t.take(int(min(stack[len(stack)-2].Uint64(), uint64(t.most)))) // a preimage, which some keep
+			if t.step(op, scope) {
+				step(pc, op, gas, cost, scope, data, depth, err)
 			}
-			if t.left >= 0 {
+		}
+	}
+	if step := h.OnOpcodeV2; step != nil {
+		out.OnOpcodeV2 = func(pc uint64, op byte, gas, cost tracing.Gas, scope tracing.OpContext, data []byte, depth int, err error) {
+			if t.step(op, scope) {
 				step(pc, op, gas, cost, scope, data, depth, err)
 			}
 		}

@@ -15,38 +15,79 @@ import (
 // newLogs returns a function that returns the logs since its last call, and the number of the last
 // block that it has seen. Where there are very many, the next call continues.
 func (f *Filters) newLogs(c *Criteria) func(context.Context) (logs []*types.Log, seen uint64, err error) {
-	next := f.head() + 1
+	at := f.start()
 	first, last := c.window()
 	return func(ctx context.Context) ([]*types.Log, uint64, error) {
-		head := f.head()
-		from, to := max(next, first), min(head, last)
+		head := at.turn()
+		from, to := max(at.next, first), min(head, last)
 		if from > to {
 			return []*types.Log{}, head, nil
 		}
 		logs, after, err := scan(ctx, f.node, c, from, min(to, from+maxBlocks-1))
-		if err == nil {
-			next = after
+		if at.turned() {
+			return []*types.Log{}, at.next - 1, nil // some may have been taken back meanwhile
 		}
-		return logs, next - 1, err
+		if err == nil {
+			at.next = after
+		}
+		return logs, at.next - 1, err
 	}
 }
 
 // newHeaders returns a function that returns the headers since its last call, at most a number of
 // them, and the number of the last one.
 func (f *Filters) newHeaders(most int) func() (headers []*types.Header, seen uint64, err error) {
-	next := f.head() + 1
+	at := f.start()
 	return func() (headers []*types.Header, seen uint64, err error) {
-		head := f.head()
-		for n := next; n <= head && len(headers) < most; n++ {
+		head := at.turn()
+		for n := at.next; n <= head && len(headers) < most; n++ {
 			header, err := f.node.Blocks.Header(n)
+			if at.turned() {
+				return nil, at.next - 1, nil
+			}
 			if err != nil {
 				return nil, 0, err
 			}
 			headers = append(headers, header)
 		}
-		next += uint64(len(headers))
-		return headers, next - 1, nil
+		at.next += uint64(len(headers))
+		return headers, at.next - 1, nil
 	}
+}
+
+// place is where a reader of new blocks is.
+type place struct {
+	f     *Filters
+	next  uint64 // the first block that it has not seen
+	times int    // that blocks were taken back, ever
+}
+
+func (f *Filters) start() *place {
+	p := &place{f: f}
+	p.turned()
+	p.next = f.head() + 1
+	return p
+}
+
+// turn goes back to where blocks were taken back, and returns the head.
+func (p *place) turn() (head uint64) {
+	p.turned()
+	return p.f.head()
+}
+
+// turned goes back to where blocks were taken back since it was called last, if any were.
+func (p *place) turned() bool {
+	r, ok := p.f.node.Feed.(api.Reverting)
+	if !ok {
+		return false
+	}
+	was, lowest := p.times, uint64(0)
+	p.times, lowest = r.Reverted(p.times)
+	if was == p.times {
+		return false
+	}
+	p.next = min(p.next, lowest+1)
+	return true
 }
 
 // newHashes returns a function that returns the hashes of the transactions that were accepted since
@@ -55,7 +96,7 @@ func (f *Filters) newHashes(most int) func() ([]common.Hash, <-chan struct{}) {
 	next := f.node.Feed.Accepted(math.MaxUint64, most).From
 	return func() ([]common.Hash, <-chan struct{}) {
 		a := f.node.Feed.Accepted(next, most)
-		f.dropped.Add(a.From - next)
+		f.dropped.Add(max(a.From, next) - next) // a test chain that was reset has fewer
 		next = a.From + uint64(len(a.Hashes))
 		return a.Hashes, a.More
 	}

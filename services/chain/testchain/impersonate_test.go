@@ -1,0 +1,57 @@
+package testchain_test
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"dyno/services/chain/api"
+	"dyno/services/chain/api/accounts"
+	"dyno/services/chain/api/evm"
+)
+
+// Transactions of an impersonated contract that are sent together get one nonce each, and have traces.
+func TestSentTogether(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.close()
+	node := api.Backend{Genesis: s.Genesis(), Blocks: s, States: s, Pool: s, Feed: s, Impersonated: s.Impersonated}
+	all := api.Methods(node, "test")
+	maps.Copy(all, evm.Methods(node, evm.Options{Gas: 1 << 24, Timeout: time.Minute, MaxTrace: 1 << 20}))
+	maps.Copy(all, accounts.Methods(node, nil, all))
+	s.want("null", "anvil_setBalance", to, "0xde0b6b3a7640000")
+	s.want("null", "anvil_setCode", to, "0x00")
+	s.want("null", "anvil_impersonateAccount", to)
+	hashes := make([]any, 20)
+	var sends sync.WaitGroup
+	for i := range hashes {
+		sends.Go(func() {
+			var err error
+			if hashes[i], err = all["eth_sendTransaction"](t.Context(), []byte(`[{"from":"`+to.Hex()+`","to":"`+from.Hex()+`","gas":"0x5208","value":"0x1"}]`)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	sends.Wait()
+	if nonce, _ := s.Nonce(to); nonce != uint64(len(hashes)) && nonce != uint64(len(hashes)+1) { // a contract may begin with 1
+		t.Errorf("after %d transactions the nonce is %d", len(hashes), nonce)
+	}
+	traced, err := json.Marshal([]any{hashes[0].(common.Hash), map[string]string{"tracer": "callTracer"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := all["debug_traceTransaction"](t.Context(), traced); err != nil {
+		t.Error(err)
+	}
+	// Twice the base fee and such a tip have more than 256 bits.
+	for _, method := range []string{"eth_createAccessList", "eth_sendTransaction", "eth_fillTransaction"} {
+		_, err := all[method](t.Context(), []byte(`[{"from":"`+to.Hex()+`","to":"`+from.Hex()+`","gas":"0x5208","maxPriorityFeePerGas":"0x`+strings.Repeat("f", 64)+`","authorizationList":[]}]`))
+		if err == nil || !strings.Contains(err.Error(), "maxFeePerGas bit length") {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+}
