@@ -92,7 +92,9 @@ func (r *run) buildPackage(ctx context.Context, number int, path string, found [
 			has = 1
 		}
 		if r.TestsFrom == nil || *r.TestsFrom != has {
-			r.skip(path, "", "only %s has benchmarks in it that match", r.Sides[has].Title)
+			if !slices.ContainsFunc(r.skipped, func(s Skipped) bool { return s.Package == path && s.Cause == failsOn[1-has] }) {
+				r.skip(onlyOn[has], path, "", "only %s has benchmarks in it that match", r.Sides[has].Title)
+			}
 			return nil
 		}
 	}
@@ -110,8 +112,17 @@ func (r *run) buildPackage(ctx context.Context, number int, path string, found [
 			return ctx.Err()
 		}
 		if err != nil {
-			r.skip(path, "", "%s: %v", r.Sides[side].Title, err)
+			r.skipFailed(side, path, "", err.Error())
 			return nil
+		}
+	}
+	for side := range p.functions {
+		from := side
+		if r.TestsFrom != nil {
+			from = *r.TestsFrom
+		}
+		if l := found[from][path]; l != nil {
+			p.functions[side] = l.benchmarks
 		}
 	}
 	if a != nil && b != nil && r.TestsFrom == nil {

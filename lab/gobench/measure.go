@@ -281,6 +281,7 @@ func (r *run) blocks(list []*benchmark, until time.Time) int {
 // each side, which the first block of a generation measures.
 func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number int, into *round, bases *[2]time.Duration) error {
 	var figures block
+	var errs [2]error
 	first := r.random.IntN(2)
 	for _, side := range []int{first, 1 - first} {
 		r.turn(r.generation, b.title())
@@ -291,7 +292,8 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 				return err
 			}
 			if bases[side] = o.cpu; o.err != nil {
-				return r.fail(b, side, o.err)
+				errs[side] = o.err
+				continue // the other side shows whether it fails too
 			}
 		}
 		j.time = fmt.Sprintf("%dx", b.n)
@@ -300,7 +302,8 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 			return err
 		}
 		if o.err != nil {
-			return r.fail(b, side, o.err)
+			errs[side] = o.err
+			continue
 		}
 		for unit, better := range o.units {
 			r.units[unit] = better
@@ -311,7 +314,8 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 			}
 		}
 		if figures[side] == nil {
-			return r.fail(b, side, errors.New("it prints no result"))
+			errs[side] = errors.New("it prints no result")
+			continue
 		}
 		// Both processes run each benchmark with 1 iteration first, unless it loops by b.Loop; then
 		// with 2 and n, each as often as count says. So the difference is that of n-2 iterations.
@@ -319,15 +323,23 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 			figures[side][CPU] = float64(used) / float64(b.count*(b.n-2))
 		}
 	}
+	if errs != [2]error{} {
+		r.fail(b, errs)
+		return nil
+	}
 	b.failures = 0
 	into.blocks = append(into.blocks, figures)
 	return nil
 }
 
 // fail counts a failure of a benchmark; after too many, it is given up.
-func (r *run) fail(b *benchmark, side int, err error) error {
-	if b.failures++; b.failures == mostFailures {
-		r.skip(b.pkg.path, bareSuffix(b.name, b.procs), "%s: %v", r.Sides[side].Title, err)
+func (r *run) fail(b *benchmark, errs [2]error) {
+	if b.failures++; b.failures < mostFailures {
+		return
 	}
-	return nil
+	for side, err := range errs {
+		if err != nil {
+			r.skipFailed(side, b.pkg.path, bareSuffix(b.name, b.procs), err.Error())
+		}
+	}
 }
