@@ -22,10 +22,9 @@ const (
 	// exactN is the least number of iterations of which a difference is exact: with fewer, what the
 	// runtime allocates for itself shows in the figures.
 	exactN = 100
+	// strayBytes is what the runtime may allocate for itself in one slice.
+	strayBytes = 64 << 10
 )
-
-// stray is what the runtime may allocate for itself in one slice, by unit.
-var stray = map[string]float64{Allocs: 16, Bytes: 64 << 10}
 
 // metric is a unit of a benchmark, and what was measured of it.
 type metric struct {
@@ -178,8 +177,9 @@ func (b *benchmark) exact(unit string, figures [2][]float64) bool {
 	if b.n < exactN || !repeats(figures[0], 1) || !repeats(figures[1], 1) {
 		return false
 	}
-	least := 1 + stray[unit]/float64(b.n) // figures are cut to whole ones
-	return math.Abs(was-is) >= least || unit == Allocs && stray[unit] < float64(b.n) || min(len(figures[0]), len(figures[1])) >= sureSlices
+	// Of exactN iterations, what the runtime allocates now and then adds no whole allocation to each.
+	sure := unit == Allocs || math.Abs(was-is) > 1+strayBytes/float64(b.n) // figures are cut to whole ones
+	return sure || min(len(figures[0]), len(figures[1])) >= sureSlices
 }
 
 // hasty reports whether samples of allocations are all the same and too few: they have no scatter by
@@ -218,7 +218,7 @@ func (b *benchmark) missing() []string {
 	for _, unit := range b.unitsOf() {
 		delete(seen, unit)
 	}
-	return slices.AppendSeq([]string{}, maps.Keys(seen))
+	return slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(seen))))
 }
 
 // isZero reports whether a slice of the benchmark has the figure 0.

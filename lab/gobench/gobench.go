@@ -61,6 +61,9 @@ const DefaultBudget = 2 * time.Minute
 // ErrNothing means that there was nothing to measure. Its text says why.
 var ErrNothing = errors.New("no benchmark could be compared")
 
+// ErrPackage is part of the error for packages that neither side has.
+var ErrPackage = errors.New("neither side has the package")
+
 // ErrUnit is part of the error for a gate on a unit that no benchmark reports.
 var ErrUnit = errors.New("no benchmark reports")
 

@@ -53,13 +53,13 @@ func (r *run) measure(ctx context.Context) error {
 		r.suspectAll()
 		screen = r.began // there is none
 	}
-	for _, phase := range []struct {
+	for number, phase := range []struct {
 		until  time.Time
 		choose func(*benchmark) bool
 	}{
 		{screen, func(b *benchmark) bool { return !r.settled(b) }},
-		{r.deadline, func(b *benchmark) bool { return b.confirming() && !r.settled(b) }},
-		{r.deadline, func(b *benchmark) bool { return !b.confirming() && !r.settled(b) }},
+		{r.deadline, func(b *benchmark) bool { return b.confirming() && !r.settled(b) && !r.dropped(b) }},
+		{r.deadline, func(b *benchmark) bool { return (!b.confirming() || r.dropped(b)) && !r.settled(b) }},
 	} {
 		for {
 			todo := r.choose(phase.choose)
@@ -74,7 +74,7 @@ func (r *run) measure(ctx context.Context) error {
 				break
 			}
 		}
-		if phase.until == screen && r.suspected == 0 {
+		if number == 0 && r.suspected == 0 {
 			r.suspect()
 		}
 	}
@@ -87,6 +87,17 @@ func (r *run) suspectAll() {
 		b.suspects = r.reported
 	}
 	r.suspected = len(r.benchmarks) * len(r.reported)
+}
+
+// dropped reports whether fresh samples show nothing of what is suspected of a benchmark, so that the
+// time is better spent on the others.
+func (r *run) dropped(b *benchmark) bool {
+	for _, m := range r.metrics(b) {
+		if b.suspects[m.unit] && !m.exact && (len(m.confirm.Logs) < leastConfirm || m.confirm.P() < suspicion) {
+			return false
+		}
+	}
+	return b.confirming()
 }
 
 // choose lists the benchmarks that fulfil a condition, by package.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dyno/lab/compare"
+	"dyno/lab/report/format"
 )
 
 // benchmark is a benchmark of both sides with one value of GOMAXPROCS.
@@ -75,15 +76,26 @@ func (r *run) pilot(ctx context.Context) error {
 	if len(procs) == 0 {
 		procs = []int{defaultProcs}
 	}
+	look, cancel := context.WithDeadline(ctx, r.deadline)
+	defer cancel()
 	for _, p := range r.packages {
 		if p.equal {
 			continue
 		}
 		for _, n := range procs {
-			if err := r.find(ctx, p, n); err != nil {
+			if err := r.find(look, p, n); err != nil && ctx.Err() != nil {
+				return err
+			} else if err != nil && look.Err() == nil {
 				return err
 			}
 		}
+		if look.Err() != nil {
+			r.skip(Unmeasured, p.path, "", "the first look at its benchmarks did not end within the budget")
+		}
+	}
+	const mostLook = 0.5 // of the budget
+	if took := time.Since(r.began); took > time.Duration(mostLook*float64(r.Budget)) {
+		r.warn("the first look at %s took %.0f s: give --budget %.0fs, or name fewer with --bench", format.Plural(len(r.benchmarks), "benchmark"), took.Seconds(), math.Ceil(took.Seconds()/pilotShare/10)*10)
 	}
 	for _, g := range r.Gates {
 		if !r.reported[g.Metric] && len(r.benchmarks) > 0 {

@@ -165,7 +165,7 @@ func (r *run) result() *Result {
 			if c.Verdict == compare.NotDecided {
 				samples, among := m.deciding(b.suspects[m.unit], r.suspected)
 				longest = max(longest, samples.Missing(among))
-				if c.Interval != nil && (c.Interval[0] > 1 || c.Interval[1] < 1) {
+				if b.suspects[m.unit] && c.Interval == nil || c.Interval != nil && (c.Interval[0] > 1 || c.Interval[1] < 1) {
 					longest = max(longest, leastConfirm*b.cost()) // to confirm it
 				}
 			}

@@ -175,6 +175,39 @@ func TestNothing(t *testing.T) {
 	}
 }
 
+// A package that B no longer builds, and benchmarks that only B fails, fail the gate although others pass.
+func TestOnlyBFails(t *testing.T) {
+	dir := modules(t)
+	for name, text := range map[string]string{
+		"a/m/m_test.go": "package m\n\nimport \"testing\"\n\nfunc BenchmarkX(b *testing.B) {}\nfunc BenchmarkY(b *testing.B) {}\n",
+		"b/m/m_test.go": "package m\n\nimport \"testing\"\n\nfunc BenchmarkX(b *testing.B) { b.Fatal(\"no luck\") }\nfunc BenchmarkY(b *testing.B) { panic(\"gone\") }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := options(dir, time.Second)
+	gates, err := compare.ParseUnitGates("ns/op<=1.01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Gates = gates
+	r, err := Run(t.Context(), o)
+	if err != nil || r.Passes() || r.Gates[0].Verdict != compare.Fail {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	var why []string
+	for _, s := range r.Skipped {
+		if s.Cause != FailsOnB {
+			t.Errorf("%+v", s)
+		}
+		why = append(why, s.Why)
+	}
+	if all := strings.Join(why, "\n"); !strings.Contains(all, "BenchmarkY ends by panic: gone") {
+		t.Errorf("it says:\n%s", all)
+	}
+}
+
 // However it ends, no process and no folder stays behind.
 func TestKill(t *testing.T) {
 	dir, temp := modules(t), t.TempDir()

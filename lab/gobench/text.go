@@ -29,6 +29,9 @@ func JSON(w io.Writer, r *Result) error {
 // Print writes the result for people; all benchmarks, or the worst ten.
 func Print(w io.Writer, r *Result, all bool) error {
 	var b strings.Builder
+	if !r.Valid {
+		fmt.Fprintf(&b, "%s\n", format.Visible(r.Reason))
+	}
 	fmt.Fprintf(&b, "%s.\n\n", format.Visible(r.Answer))
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for i, row := range r.table(all) {
@@ -48,6 +51,9 @@ func Print(w io.Writer, r *Result, all bool) error {
 // Markdown writes the result for a pull request: the gates first, then every benchmark.
 func Markdown(w io.Writer, r *Result) error {
 	var b strings.Builder
+	if !r.Valid {
+		fmt.Fprintf(&b, "**Not valid**: %s\n\n", text.EscapeMarkdown(r.Reason))
+	}
 	for _, g := range r.Gates {
 		fmt.Fprintf(&b, "**Gate** `%s`: %s\n\n", g.Gate, text.EscapeMarkdown(g.Text))
 	}
