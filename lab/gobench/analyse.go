@@ -135,14 +135,9 @@ func (r *run) metric(b *benchmark, unit string) metric {
 		return m
 	}
 	// A, B and their ratio are of the same generations.
-	if samples, _ := m.deciding(b.suspects[unit], 1); b.suspects[unit] && len(samples.Logs) >= compare.MinSamples {
-		m.pairs = m.pairs[max(0, len(m.pairs)-len(samples.Logs)):]
-	}
+	samples := m.shown(b.suspects[unit])
+	m.pairs = m.pairs[max(0, len(m.pairs)-len(samples.Logs)):]
 	if was, ok := geometric(m.pairs); ok && shift == 0 {
-		samples, _ := m.deciding(b.suspects[unit], 1)
-		if len(samples.Logs) == 0 {
-			samples = m.screen
-		}
 		m.was, m.is = was, was*samples.Compare(1).Ratio
 	}
 	return m
@@ -158,6 +153,14 @@ func geometric(pairs [][2]float64) (mean float64, ok bool) {
 		sum += math.Log(p[0])
 	}
 	return math.Exp(sum / float64(len(pairs))), len(pairs) > 0
+}
+
+// shown are the samples of which the ratio is: those that decide, if there are any.
+func (m *metric) shown(suspected bool) compare.Samples {
+	if samples, _ := m.deciding(suspected, 1); len(samples.Logs) > 0 {
+		return samples
+	}
+	return m.screen
 }
 
 // deciding are the samples that decide a unit, and among how many: fresh ones if it is suspected.
@@ -277,8 +280,10 @@ func (r *run) compareAll(metrics map[*benchmark][]metric) map[*benchmark][]compa
 				suspects, into = append(suspects, m.confirm), append(into, c)
 			case b.suspects[m.unit]:
 				suspects, into = append(suspects, m.confirm), append(into, new(compare.Comparison)) // it counts for the others
-				*c = unconfirmed(m.screen.Compare(1))
-				c.Interval = nil // it is of samples that were chosen for their difference
+				shown := m.shown(true)
+				*c = unconfirmed(shown.Compare(1))
+				c.Interval = nil // of too few samples, or of those that were chosen for their difference
+				c.Verdict = compare.NotDecided
 			default:
 				*c = unconfirmed(m.all.Compare(1))
 			}

@@ -35,7 +35,7 @@ type pkg struct {
 // has reports whether a side has the function of a benchmark, as far as its source shows.
 func (p *pkg) has(side int, name string) bool {
 	name, _, _ = strings.Cut(name, "/")
-	_, ok := p.functions[side][name]
+	_, ok := p.functions[side]["Benchmark"+name]
 	return ok
 }
 

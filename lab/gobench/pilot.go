@@ -148,7 +148,18 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 		skips[side] = o.skipped
 		for _, name := range o.failed {
 			delete(seen[side], name)
-			r.skipFailed(side, p.path, name, "it fails")
+			why := "it fails"
+			if o.err != nil && strings.HasPrefix(o.err.Error(), "Benchmark"+name+" ") {
+				why = o.err.Error()
+			}
+			if !p.has(1-side, name) {
+				r.skip(onlyOn[side], p.path, name, "only %s has it: %s", r.Sides[side].Title, why)
+				continue
+			}
+			r.skipFailed(side, p.path, name, why)
+		}
+		if len(o.failed) > 0 && o.err != nil && !strings.Contains(o.err.Error(), endsBy) {
+			failed[side] = nil // each of them has its own line, and all others ran
 		}
 	}
 	for side, names := range seen {
@@ -163,7 +174,7 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 				r.skip(onlyOn[side], p.path, name, "it skips itself on %s", title)
 			case failed[1-side] == nil:
 				r.skip(onlyOn[side], p.path, name, "only %s has it; --tests-from takes the tests of one side for both", r.Sides[side].Title)
-			case !p.has(1-side, "Benchmark"+name):
+			case !p.has(1-side, name):
 				r.skip(onlyOn[side], p.path, name, "only %s has it, and other benchmarks fail on %s", r.Sides[side].Title, title)
 			default:
 				r.skip(failsOn[1-side], p.path, name, "%s ends before it has a result", title)

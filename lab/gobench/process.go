@@ -104,13 +104,16 @@ func (r *run) execute(ctx context.Context, j job) (o outcome, err error) {
 	return o, nil
 }
 
+// endsBy is in the reason of a process that no benchmark outlives.
+const endsBy = " ends by "
+
 // reason finds the lines of an output that say which benchmark failed, and why.
 func reason(stdout, stderr string) string {
 	last := lastRun(stdout)
 	for _, text := range []string{stderr, stdout} {
 		for line := range strings.Lines(text) {
 			if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
-				return cmp.Or(last, "it") + " ends by " + line
+				return cmp.Or(last, "it") + endsBy + line
 			}
 		}
 	}

@@ -322,10 +322,11 @@ func (r *Result) check(g compare.Gate) Gated {
 		out.Text = fmt.Sprintf("pass: %s holds for %d %s", g, count[compare.Pass], of)
 	default:
 		_, why, _ := strings.Cut(out.Text, ": ")
+		text := fmt.Sprintf("%s: %s: %d %s fail and %d are undecided", out.Verdict, g, count[compare.Fail], of, count[compare.Undecided])
 		if without > 0 {
-			of += fmt.Sprintf(", %d without a figure,", without)
+			text += fmt.Sprintf(", %d without a figure", without)
 		}
-		out.Text = fmt.Sprintf("%s: %s: %d %s fail and %d are undecided; %s: %s", out.Verdict, g, count[compare.Fail], of, count[compare.Undecided], out.Worst, why)
+		out.Text = fmt.Sprintf("%s; %s: %s", text, out.Worst, why)
 	}
 	return out
 }
