@@ -142,7 +142,7 @@ func (r *run) result() *Result {
 	comparisons := r.compareAll(metrics)
 	var floors []float64
 	var scatters []Scatter
-	missing, short := time.Duration(0), 0
+	missing, forIntervals, short := time.Duration(0), time.Duration(0), 0
 	var changed []string
 	for _, b := range r.benchmarks {
 		if len(metrics[b]) == 0 {
@@ -177,8 +177,9 @@ func (r *run) result() *Result {
 			}
 		}
 		missing += longest
-		if len(b.rounds) < compare.MinSamples {
+		if n := compare.MinSamples - len(b.rounds); n > 0 && x.Verdict == compare.NotDecided {
 			short++
+			forIntervals += time.Duration(n) * b.cost()
 		}
 		if x.Scatter != nil {
 			scatters = append(scatters, *x.Scatter)
@@ -201,6 +202,9 @@ func (r *run) result() *Result {
 	}
 	if short > 0 {
 		r.warn("the time sufficed for fewer than %d generations of %d benchmarks, which gives no interval: name fewer with --bench, or give more with --budget", compare.MinSamples, short)
+	}
+	if short > 0 {
+		missing = forIntervals // before there are intervals, nothing says how long it takes to decide
 	}
 	res.TimeToDecide = math.Ceil(missing.Seconds())
 	res.Layouts.Floor = compare.Median(floors)
@@ -285,6 +289,7 @@ func (r *Result) check(g compare.Gate) Gated {
 	without := 0
 	missing := func(name, verdict, why string) {
 		without++
+		count[verdict]++
 		worse(name, compare.Outcome{Verdict: verdict, Text: verdict + ": " + why})
 	}
 	for i := range r.Benchmarks {
@@ -370,7 +375,7 @@ func (r *Result) answer() string {
 		if slices.ContainsFunc(r.Benchmarks, func(b Benchmark) bool {
 			return b.Verdict == compare.NotDecided && b.Generations < compare.MinSamples
 		}) {
-			what = "give the rest intervals"
+			what = "give each an interval"
 		}
 		text += fmt.Sprintf("; about %s more would %s", rounded(r.TimeToDecide), what)
 	}
