@@ -32,6 +32,8 @@ const (
 	// fewToScreen is the number of benchmarks up to which there is no screen: its time is worth more than
 	// the correction for all that could differ.
 	fewToScreen = 2
+	// longScreenShare is that if a screen is longer so that all benchmarks have MinSamples generations.
+	longScreenShare = 0.7
 	// suspicion is the p-value below which the screen suspects a change. It is no verdict, so that it
 	// may be high: what is not suspected cannot be found.
 	suspicion = 0.2
@@ -49,6 +51,7 @@ const (
 // time that is left of what is not decided.
 func (r *run) measure(ctx context.Context) error {
 	screen := r.began.Add(time.Duration(screenShare * float64(r.Budget)))
+	longest := r.began.Add(time.Duration(longScreenShare * float64(r.Budget)))
 	if len(r.benchmarks) <= fewToScreen {
 		r.suspectAll()
 		screen = r.began // there is none
@@ -58,6 +61,7 @@ func (r *run) measure(ctx context.Context) error {
 		choose func(*benchmark) bool
 	}{
 		{screen, func(b *benchmark) bool { return !r.settled(b) }},
+		{longest, func(b *benchmark) bool { return r.short(b) && r.suspected == 0 && r.reaches(longest) }},
 		{r.deadline, func(b *benchmark) bool { return b.confirming() && !r.settled(b) && !r.dropped(b) }},
 		{r.deadline, func(b *benchmark) bool { return (!b.confirming() || r.dropped(b)) && !r.settled(b) }},
 	} {
@@ -74,11 +78,27 @@ func (r *run) measure(ctx context.Context) error {
 				break
 			}
 		}
-		if number == 0 && r.suspected == 0 {
+		if number == 1 && r.suspected == 0 {
 			r.suspect()
 		}
 	}
 	return nil
+}
+
+// short reports whether a benchmark has too few generations to be suspected by a p-value.
+func (r *run) short(b *benchmark) bool {
+	return len(b.rounds) < compare.MinSamples && !r.settled(b)
+}
+
+// reaches reports whether the time until then suffices for all benchmarks that are short.
+func (r *run) reaches(until time.Time) bool {
+	left := time.Until(until)
+	for _, b := range r.benchmarks {
+		if r.short(b) {
+			left -= time.Duration(compare.MinSamples-len(b.rounds)) * b.cost()
+		}
+	}
+	return left >= 0
 }
 
 // suspectAll has all units confirmed from the first generation on.
