@@ -173,23 +173,29 @@ func (c *bench) run(ctx context.Context, args []string) error {
 	switch {
 	case errors.Is(err, gobench.ErrNothing):
 		return &exit{exitInvalid, err}
-	case errors.Is(err, gobench.ErrUnit):
+	case errors.Is(err, gobench.ErrUnit), errors.Is(err, gobench.ErrPackage):
 		return usage.Of(err)
+	case result == nil && ctx.Err() != nil:
+		return fmt.Errorf("interrupted before any benchmark was measured: %w", err)
 	}
 	if result == nil {
 		return err
 	}
 	result.Machine = host.Machine().String()
 	if err != nil {
-		result.Valid, result.Reason = false, cmp.Or(map[bool]string{true: "interrupted"}[ctx.Err() != nil], err.Error())
+		result.Valid, result.Reason = false, err.Error()
+		if ctx.Err() != nil {
+			result.Reason = fmt.Sprintf("interrupted after %.0f s", result.Seconds)
+		}
 	}
 	if showErr := c.show(result); showErr != nil {
 		return errors.Join(err, showErr)
 	}
+	verdict := c.judge(result)
 	if err == nil && !result.Valid {
 		return &exit{exitInvalid, errors.New(result.Reason)}
 	}
-	return cmp.Or(err, c.judge(result))
+	return cmp.Or(err, verdict)
 }
 
 // sides finds the folders of both sides. Without a revision, --aa needs no git.

@@ -1,6 +1,7 @@
 package gobench
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -13,6 +14,18 @@ import (
 // count as exact.
 const exactSlices = 3
 
+const (
+	// sureSlices is the number of slices of each side after which any difference of repeated figures
+	// counts. Where a figure flips between two values, three slices of each differ now and then by
+	// chance, of equal code.
+	sureSlices = 8
+	// exactN is the least number of iterations of which a difference is exact: with fewer, what the
+	// runtime allocates for itself shows in the figures.
+	exactN = 100
+	// strayBytes is what the runtime may allocate for itself in one slice.
+	strayBytes = 64 << 10
+)
+
 // metric is a unit of a benchmark, and what was measured of it.
 type metric struct {
 	unit   string
@@ -20,6 +33,7 @@ type metric struct {
 	was    float64 // median of A
 	is     float64 // median of B
 	exact  bool    // both sides repeat their figure
+	counts bool    // it is B/op or allocs/op
 	pairs  [][2]float64
 	// The samples of the screen, those of fresh layouts that confirm a suspicion, and all of them.
 	screen, confirm, all compare.Samples
@@ -116,8 +130,65 @@ func (r *run) metric(b *benchmark, unit string) metric {
 		}
 	}
 	m.was, m.is = compare.Median(figures[0]), compare.Median(figures[1])
-	m.exact = counts && (repeats(figures[0], 1) && repeats(figures[1], 1) || m.was == m.is && repeats(figures[0], usual) && repeats(figures[1], usual))
+	m.counts, m.exact = counts, counts && b.exact(unit, figures)
+	if m.exact {
+		return m
+	}
+	// A, B and their ratio are of the same generations.
+	samples := m.shown(b.suspects[unit])
+	m.pairs = m.pairs[max(0, len(m.pairs)-len(samples.Logs)):]
+	if was, ok := geometric(m.pairs); ok && shift == 0 {
+		m.was, m.is = was, was*samples.Compare(1).Ratio
+	}
 	return m
+}
+
+// geometric is the geometric mean of A.
+func geometric(pairs [][2]float64) (mean float64, ok bool) {
+	sum := 0.0
+	for _, p := range pairs {
+		if p[0] <= 0 || p[1] <= 0 {
+			return 0, false
+		}
+		sum += math.Log(p[0])
+	}
+	return math.Exp(sum / float64(len(pairs))), len(pairs) > 0
+}
+
+// shown are the samples of which the ratio is: those that decide, if there are any.
+func (m *metric) shown(suspected bool) compare.Samples {
+	if samples, _ := m.deciding(suspected, 1); len(samples.Logs) > 0 {
+		return samples
+	}
+	return m.screen
+}
+
+// deciding are the samples that decide a unit, and among how many: fresh ones if it is suspected.
+func (m *metric) deciding(suspected bool, among int) (compare.Samples, int) {
+	if suspected {
+		return m.confirm, max(1, among)
+	}
+	return m.all, 1
+}
+
+// exact reports whether allocations are exact.
+func (b *benchmark) exact(unit string, figures [2][]float64) bool {
+	was, is := compare.Median(figures[0]), compare.Median(figures[1])
+	if was == is {
+		return repeats(figures[0], usual) && repeats(figures[1], usual)
+	}
+	if b.n < exactN || !repeats(figures[0], 1) || !repeats(figures[1], 1) {
+		return false
+	}
+	// Of exactN iterations, what the runtime allocates now and then adds no whole allocation to each.
+	sure := unit == Allocs || math.Abs(was-is) > 1+strayBytes/float64(b.n) // figures are cut to whole ones
+	return sure || min(len(figures[0]), len(figures[1])) >= sureSlices
+}
+
+// hasty reports whether samples of allocations are all the same and too few: they have no scatter by
+// which an interval could say how sure they are.
+func (m *metric) hasty(s compare.Samples) bool {
+	return m.counts && len(s.Logs) < sureSlices && len(s.Logs) > 0 && s.Logs[0] != 0 && slices.Min(s.Logs) == slices.Max(s.Logs)
 }
 
 // usual is the share of slices that must have one figure if it is that of the other side, too. The
@@ -133,6 +204,24 @@ func repeats(figures []float64, share float64) bool {
 		}
 	}
 	return len(figures) >= exactSlices && float64(same) >= share*float64(len(figures))
+}
+
+// missing lists the units that only some slices report.
+func (b *benchmark) missing() []string {
+	seen := map[string]bool{}
+	for _, x := range b.rounds {
+		for _, block := range x.blocks {
+			for _, side := range block {
+				for unit := range side {
+					seen[unit] = true
+				}
+			}
+		}
+	}
+	for _, unit := range b.unitsOf() {
+		delete(seen, unit)
+	}
+	return slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(seen))))
 }
 
 // isZero reports whether a slice of the benchmark has the figure 0.
@@ -163,7 +252,7 @@ func (r *run) settled(b *benchmark) bool {
 		case b.confirming():
 			continue // its other units are measured along
 		}
-		if !samples.Decided(among) {
+		if m.hasty(samples) || !samples.Decided(among) {
 			return false
 		}
 		for _, g := range r.Gates {
@@ -187,11 +276,14 @@ func (r *run) compareAll(metrics map[*benchmark][]metric) map[*benchmark][]compa
 			switch {
 			case m.exact:
 				*c = compare.Exact(m.unit, m.better, r.Sides[0].Title, r.Sides[1].Title, m.was, m.is)
-			case b.suspects[m.unit] && len(m.confirm.Logs) >= compare.MinSamples:
+			case b.suspects[m.unit] && len(m.confirm.Logs) >= compare.MinSamples && !m.hasty(m.confirm):
 				suspects, into = append(suspects, m.confirm), append(into, c)
 			case b.suspects[m.unit]:
 				suspects, into = append(suspects, m.confirm), append(into, new(compare.Comparison)) // it counts for the others
-				*c = unconfirmed(m.screen.Compare(1))
+				shown := m.shown(true)
+				*c = unconfirmed(shown.Compare(1))
+				c.Interval = nil // of too few samples, or of those that were chosen for their difference
+				c.Verdict = compare.NotDecided
 			default:
 				*c = unconfirmed(m.all.Compare(1))
 			}

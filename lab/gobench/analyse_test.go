@@ -2,6 +2,7 @@ package gobench
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"dyno/lab/compare"
@@ -9,7 +10,7 @@ import (
 
 // measured makes a benchmark of generations of one block, with a unit's figures of A and of B.
 func measured(unit string, a, b []float64) *benchmark {
-	x := &benchmark{pkg: &pkg{path: "p"}, name: "B"}
+	x := &benchmark{pkg: &pkg{path: "p"}, name: "B", n: 1000}
 	for i := range a {
 		x.rounds = append(x.rounds, round{blocks: []block{{{unit: a[i]}, {unit: b[i]}}}})
 	}
@@ -68,5 +69,48 @@ func TestUnits(t *testing.T) {
 		if c := r.compareAll(all)[x][0]; c.Verdict != want {
 			t.Errorf("better %d: %+v", better, c)
 		}
+	}
+}
+
+// At few iterations, what the runtime allocates for itself shows in the figures of equal code.
+func TestStrayAllocations(t *testing.T) {
+	of := func(x float64, n int) []float64 { return slices.Repeat([]float64{x}, n) }
+	for _, tt := range []struct {
+		name   string
+		unit   string
+		n      int
+		a, b   float64
+		slices int
+		exact  bool
+	}{
+		{"few iterations", Bytes, 20, 112, 128, 20, false},
+		{"a few bytes", Bytes, 1000, 112, 128, 3, false},
+		{"a few bytes in many slices", Bytes, 1000, 112, 128, 8, true},
+		{"many bytes", Bytes, 1000, 112, 1128, 3, true},
+		{"an allocation", Allocs, 1000, 3, 4, 3, true},
+		{"an allocation of few iterations", Allocs, 99, 3, 4, 8, false},
+		{"the same of few iterations", Allocs, 1, 3, 3, 3, true},
+	} {
+		b := measured(tt.unit, of(tt.a, tt.slices), of(tt.b, tt.slices))
+		b.n = tt.n
+		if m := (&run{}).metrics(b); len(m) != 1 || m[0].exact != tt.exact {
+			t.Errorf("%s: %+v", tt.name, m)
+		}
+	}
+}
+
+// A, B and their ratio agree.
+func TestFiguresAgree(t *testing.T) {
+	b := measured(Time, []float64{1, 2, 3, 10, 11, 12, 13}, []float64{5, 5, 5, 20, 20, 26, 26})
+	for i := range b.rounds {
+		b.rounds[i].confirms = i >= 3
+	}
+	b.suspects = map[string]bool{Time: true}
+	r := &run{suspected: 1}
+	r.benchmarks = append(r.benchmarks, b)
+	m := r.metrics(b)
+	c := r.compareAll(map[*benchmark][]metric{b: m})[b][0]
+	if len(m[0].pairs) != 4 || math.Abs(m[0].is/m[0].was-c.Ratio) > 1e-9 || m[0].was < 10 {
+		t.Errorf("A %g, B %g, ratio %g of %v", m[0].was, m[0].is, c.Ratio, m[0].pairs)
 	}
 }

@@ -52,6 +52,10 @@ func (r *run) build(ctx context.Context) error {
 			break
 		}
 	}
+	if err := r.noPackage(found); err != nil {
+		return err
+	}
+	r.compareWorkspaces()
 	if versions[0] != versions[1] {
 		return fmt.Errorf("%w: %s is built by %s and %s by %s, and compilers differ more than commits do: set GOTOOLCHAIN to one of them", ErrNothing, r.Sides[0].Title, versions[0], r.Sides[1].Title, versions[1])
 	}
@@ -71,7 +75,7 @@ var forLinker = []string{"GOOS", "GOARCH", "GOEXPERIMENT", "GO386", "GOAMD64", "
 
 // environment reads the settings of the go command of a side.
 func (r *run) environment(ctx context.Context, side int) error {
-	out, err := r.goCommand(ctx, r.Sides[side].Dir, slices.Concat([]string{"env", "-json", "GOVERSION"}, forLinker)...)
+	out, err := r.goCommand(ctx, r.Sides[side].Dir, slices.Concat([]string{"env", "-json", "GOVERSION", "GOWORK", "GOFLAGS"}, forLinker)...)
 	if err != nil {
 		return err
 	}
@@ -79,6 +83,42 @@ func (r *run) environment(ctx context.Context, side int) error {
 		return fmt.Errorf("reading what go env prints: %w", err)
 	}
 	return nil
+}
+
+// noPackage returns an error if packages that are asked for by name are on neither side.
+func (r *run) noPackage(found [2]map[string]*listed) error {
+	if len(found[0]) > 0 || len(found[1]) > 0 {
+		return nil
+	}
+	for _, s := range r.skipped {
+		if (s.Cause == FailsOnBoth || r.AA) && slices.Contains(r.Packages, s.Package) {
+			return fmt.Errorf("%w %s: %s", ErrPackage, s.Package, s.Why)
+		}
+	}
+	return nil
+}
+
+// compareWorkspaces warns if a go.work, one that is not committed or lies above the repository,
+// applies to one side only: then other modules may differ than those of the commits.
+func (r *run) compareWorkspaces() {
+	if r.AA {
+		return
+	}
+	var where [2]string // relative to the side's folder, or absolute if both have the same
+	for side, env := range r.toolchains {
+		where[side] = env["GOWORK"]
+		if dir, err := filepath.Abs(r.Sides[side].Dir); err == nil && filepath.IsAbs(env["GOWORK"]) && r.toolchains[0]["GOWORK"] != r.toolchains[1]["GOWORK"] {
+			if where[side], err = filepath.Rel(dir, env["GOWORK"]); err != nil {
+				where[side] = env["GOWORK"]
+			}
+		}
+	}
+	if where[0] != where[1] {
+		r.warn("the sides are built with different workspaces, GOWORK=%s and GOWORK=%s, so that their dependencies may differ: commit go.work, or set GOWORK=off", r.toolchains[0]["GOWORK"], r.toolchains[1]["GOWORK"])
+	}
+	if a, b := r.toolchains[0]["GOFLAGS"], r.toolchains[1]["GOFLAGS"]; a != b {
+		r.warn("the sides are built with different GOFLAGS, %q and %q", a, b)
+	}
 }
 
 // buildPackage builds the two test binaries of a package. An error is one that ends the run: a
@@ -92,7 +132,9 @@ func (r *run) buildPackage(ctx context.Context, number int, path string, found [
 			has = 1
 		}
 		if r.TestsFrom == nil || *r.TestsFrom != has {
-			r.skip(path, "", "only %s has benchmarks in it that match", r.Sides[has].Title)
+			if !slices.ContainsFunc(r.skipped, func(s Skipped) bool { return s.Package == path && s.Cause == failsOn[1-has] }) {
+				r.skip(onlyOn[has], path, "", "only %s has benchmarks in it that match", r.Sides[has].Title)
+			}
 			return nil
 		}
 	}
@@ -110,8 +152,17 @@ func (r *run) buildPackage(ctx context.Context, number int, path string, found [
 			return ctx.Err()
 		}
 		if err != nil {
-			r.skip(path, "", "%s: %v", r.Sides[side].Title, err)
+			r.skipFailed(side, path, "", err.Error())
 			return nil
+		}
+	}
+	for side := range p.functions {
+		from := side
+		if r.TestsFrom != nil {
+			from = *r.TestsFrom
+		}
+		if l := found[from][path]; l != nil {
+			p.functions[side] = l.benchmarks
 		}
 	}
 	if a != nil && b != nil && r.TestsFrom == nil {

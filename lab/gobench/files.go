@@ -37,12 +37,15 @@ func (r *Result) benchstat(file string, side int) error {
 			pkg = b.Package
 			fmt.Fprintf(w, "pkg: %s\n", pkg)
 		}
-		for i := range b.Metrics[0].Samples {
+		// Units that were confirmed have the samples of the last generations only; the others show the same.
+		least := len(b.Metrics[0].Samples)
+		for _, m := range b.Metrics {
+			least = min(least, len(m.Samples))
+		}
+		for i := range least {
 			fmt.Fprintf(w, "Benchmark%s %d", b.Name, b.Iterations)
 			for _, m := range b.Metrics {
-				if i < len(m.Samples) {
-					fmt.Fprintf(w, " %s %s", strconv.FormatFloat(m.Samples[i][side], 'g', -1, 64), m.Unit)
-				}
+				fmt.Fprintf(w, " %s %s", strconv.FormatFloat(m.Samples[len(m.Samples)-least+i][side], 'g', -1, 64), m.Unit)
 			}
 			fmt.Fprintln(w)
 		}
@@ -72,7 +75,11 @@ func Cases(r *Result) (out []ci.Case) {
 		out = append(out, c)
 	}
 	for _, s := range r.Skipped {
-		out = append(out, ci.Case{Class: s.Package, Name: cmp.Or(s.Name, "package"), Skipped: s.Why})
+		c := ci.Case{Class: s.Package, Name: cmp.Or(s.Name, "package"), Skipped: s.Why}
+		if s.Cause == FailsOnB {
+			c.Skipped, c.Failure = "", s.Why
+		}
+		out = append(out, c)
 	}
 	return out
 }
@@ -88,17 +95,30 @@ func Entries(r *Result, revision, against history.Commit, earlier []history.Entr
 		e := entry(b.Package + "." + b.Name)
 		for _, m := range b.Metrics {
 			c := m.Comparison
+			if c.Interval == nil && c.Verdict == compare.NotDecided {
+				continue // a sample or two say nothing
+			}
 			e.Before[m.Unit], e.Figures[m.Unit] = history.Figure{Value: m.A}, history.Figure{Value: m.B}
 			e.Ratios[m.Unit] = history.Ratio{Ratio: c.Ratio, Interval: c.Interval, Samples: c.Samples, Verdict: c.Verdict}
 		}
-		out = append(out, e)
+		if len(e.Figures) > 0 {
+			out = append(out, e)
+		}
 	}
 	for _, name := range history.Names(earlier) {
-		if slices.ContainsFunc(r.Equal, func(pkg string) bool { return strings.HasPrefix(name, pkg+".") }) {
+		if slices.ContainsFunc(r.Equal, func(pkg string) bool { return isOf(name, pkg) }) {
 			e := entry(name)
 			e.Same = true
 			out = append(out, e)
 		}
 	}
 	return out
+}
+
+// isOf reports whether a name in a history is that of a benchmark of a package: what follows the
+// package's path is the name of a function, which has no dot, while another package's path may go on.
+func isOf(name, pkg string) bool {
+	rest, ok := strings.CutPrefix(name, pkg+".")
+	function, _, _ := strings.Cut(rest, "/")
+	return ok && !strings.Contains(function, ".") && benchmarkName.MatchString("Benchmark"+function)
 }

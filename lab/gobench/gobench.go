@@ -61,6 +61,9 @@ const DefaultBudget = 2 * time.Minute
 // ErrNothing means that there was nothing to measure. Its text says why.
 var ErrNothing = errors.New("no benchmark could be compared")
 
+// ErrPackage is part of the error for packages that neither side has.
+var ErrPackage = errors.New("neither side has the package")
+
 // ErrUnit is part of the error for a gate on a unit that no benchmark reports.
 var ErrUnit = errors.New("no benchmark reports")
 
@@ -131,8 +134,21 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 // scratch is the folder for temporary files of the go command and of benchmarks.
 func (r *run) scratch() string { return filepath.Join(r.temp, "tmp") }
 
-func (r *run) skip(pkg, name, why string, args ...any) {
-	r.skipped = append(r.skipped, Skipped{pkg, name, fmt.Sprintf(why, args...)})
+func (r *run) skip(cause, pkg, name, why string, args ...any) {
+	r.skipped = append(r.skipped, Skipped{pkg, name, cause, fmt.Sprintf(why, args...)})
+}
+
+// skipFailed skips what fails on a side. What then fails on the other as well, fails on both.
+func (r *run) skipFailed(side int, pkg, name, why string) {
+	why = r.Sides[side].Title + ": " + why
+	for i := range r.skipped {
+		s := &r.skipped[i]
+		if s.Package == pkg && s.Name == name && s.Cause == failsOn[1-side] {
+			s.Cause, s.Why = FailsOnBoth, s.Why+"; "+why
+			return
+		}
+	}
+	r.skip(failsOn[side], pkg, name, "%s", why)
 }
 
 func (r *run) warn(format string, args ...any) {

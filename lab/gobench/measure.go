@@ -32,6 +32,8 @@ const (
 	// fewToScreen is the number of benchmarks up to which there is no screen: its time is worth more than
 	// the correction for all that could differ.
 	fewToScreen = 2
+	// longScreenShare is that if a screen is longer so that all benchmarks have MinSamples generations.
+	longScreenShare = 0.7
 	// suspicion is the p-value below which the screen suspects a change. It is no verdict, so that it
 	// may be high: what is not suspected cannot be found.
 	suspicion = 0.2
@@ -49,17 +51,19 @@ const (
 // time that is left of what is not decided.
 func (r *run) measure(ctx context.Context) error {
 	screen := r.began.Add(time.Duration(screenShare * float64(r.Budget)))
+	longest := r.began.Add(time.Duration(longScreenShare * float64(r.Budget)))
 	if len(r.benchmarks) <= fewToScreen {
 		r.suspectAll()
 		screen = r.began // there is none
 	}
-	for _, phase := range []struct {
+	for number, phase := range []struct {
 		until  time.Time
 		choose func(*benchmark) bool
 	}{
 		{screen, func(b *benchmark) bool { return !r.settled(b) }},
-		{r.deadline, func(b *benchmark) bool { return b.confirming() && !r.settled(b) }},
-		{r.deadline, func(b *benchmark) bool { return !b.confirming() && !r.settled(b) }},
+		{longest, func(b *benchmark) bool { return r.short(b) && r.suspected == 0 && r.reaches(longest) }},
+		{r.deadline, func(b *benchmark) bool { return b.confirming() && !r.settled(b) && !r.dropped(b) }},
+		{r.deadline, func(b *benchmark) bool { return (!b.confirming() || r.dropped(b)) && !r.settled(b) }},
 	} {
 		for {
 			todo := r.choose(phase.choose)
@@ -74,11 +78,27 @@ func (r *run) measure(ctx context.Context) error {
 				break
 			}
 		}
-		if phase.until == screen && r.suspected == 0 {
+		if number == 1 && r.suspected == 0 {
 			r.suspect()
 		}
 	}
 	return nil
+}
+
+// short reports whether a benchmark has too few generations to be suspected by a p-value.
+func (r *run) short(b *benchmark) bool {
+	return len(b.rounds) < compare.MinSamples && !r.settled(b)
+}
+
+// reaches reports whether the time until then suffices for all benchmarks that are short.
+func (r *run) reaches(until time.Time) bool {
+	left := time.Until(until)
+	for _, b := range r.benchmarks {
+		if r.short(b) {
+			left -= time.Duration(compare.MinSamples-len(b.rounds)) * b.cost()
+		}
+	}
+	return left >= 0
 }
 
 // suspectAll has all units confirmed from the first generation on.
@@ -87,6 +107,17 @@ func (r *run) suspectAll() {
 		b.suspects = r.reported
 	}
 	r.suspected = len(r.benchmarks) * len(r.reported)
+}
+
+// dropped reports whether fresh samples show nothing of what is suspected of a benchmark, so that the
+// time is better spent on the others.
+func (r *run) dropped(b *benchmark) bool {
+	for _, m := range r.metrics(b) {
+		if b.suspects[m.unit] && !m.exact && (len(m.confirm.Logs) < leastConfirm || m.confirm.P() < suspicion) {
+			return false
+		}
+	}
+	return b.confirming()
 }
 
 // choose lists the benchmarks that fulfil a condition, by package.
@@ -281,6 +312,7 @@ func (r *run) blocks(list []*benchmark, until time.Time) int {
 // each side, which the first block of a generation measures.
 func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number int, into *round, bases *[2]time.Duration) error {
 	var figures block
+	var errs [2]error
 	first := r.random.IntN(2)
 	for _, side := range []int{first, 1 - first} {
 		r.turn(r.generation, b.title())
@@ -291,7 +323,8 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 				return err
 			}
 			if bases[side] = o.cpu; o.err != nil {
-				return r.fail(b, side, o.err)
+				errs[side] = o.err
+				continue // the other side shows whether it fails too
 			}
 		}
 		j.time = fmt.Sprintf("%dx", b.n)
@@ -300,7 +333,8 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 			return err
 		}
 		if o.err != nil {
-			return r.fail(b, side, o.err)
+			errs[side] = o.err
+			continue
 		}
 		for unit, better := range o.units {
 			r.units[unit] = better
@@ -311,7 +345,8 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 			}
 		}
 		if figures[side] == nil {
-			return r.fail(b, side, errors.New("it prints no result"))
+			errs[side] = errors.New("it prints no result")
+			continue
 		}
 		// Both processes run each benchmark with 1 iteration first, unless it loops by b.Loop; then
 		// with 2 and n, each as often as count says. So the difference is that of n-2 iterations.
@@ -319,15 +354,23 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 			figures[side][CPU] = float64(used) / float64(b.count*(b.n-2))
 		}
 	}
+	if errs != [2]error{} {
+		r.fail(b, errs)
+		return nil
+	}
 	b.failures = 0
 	into.blocks = append(into.blocks, figures)
 	return nil
 }
 
 // fail counts a failure of a benchmark; after too many, it is given up.
-func (r *run) fail(b *benchmark, side int, err error) error {
-	if b.failures++; b.failures == mostFailures {
-		r.skip(b.pkg.path, bareSuffix(b.name, b.procs), "%s: %v", r.Sides[side].Title, err)
+func (r *run) fail(b *benchmark, errs [2]error) {
+	if b.failures++; b.failures < mostFailures {
+		return
 	}
-	return nil
+	for side, err := range errs {
+		if err != nil {
+			r.skipFailed(side, b.pkg.path, bareSuffix(b.name, b.procs), err.Error())
+		}
+	}
 }

@@ -26,9 +26,17 @@ type pkg struct {
 	// switched has the benchmark functions that loop by b.N on one side and by b.Loop on the other.
 	switched map[string]bool
 	// changed has the benchmark functions whose own code differs between the sides.
-	changed map[string]bool
-	linking time.Duration // how long both sides took last
-	broken  string        // why its benchmarks can no longer be measured
+	changed   map[string]bool
+	functions [2]map[string]function // the benchmark functions of each side
+	linking   time.Duration          // how long both sides took last
+	broken    string                 // why its benchmarks can no longer be measured
+}
+
+// has reports whether a side has the function of a benchmark, as far as its source shows.
+func (p *pkg) has(side int, name string) bool {
+	name, _, _ = strings.Cut(name, "/")
+	_, ok := p.functions[side]["Benchmark"+name]
+	return ok
 }
 
 // listed is a package as go list prints it.
@@ -69,7 +77,7 @@ func (r *run) list(ctx context.Context, side int) (map[string]*listed, error) {
 			return nil, fmt.Errorf("reading what go list prints: %w", err)
 		}
 		if l.Error != nil {
-			r.skip(l.ImportPath, "", "%s: %s", r.Sides[side].Title, firstLine(strings.ReplaceAll(l.Error.Err, r.Sides[side].Dir+string(filepath.Separator), "")))
+			r.skipFailed(side, l.ImportPath, "", firstLine(strings.ReplaceAll(l.Error.Err, r.Sides[side].Dir+string(filepath.Separator), "")))
 			continue
 		}
 		if l.benchmarks = r.asked(benchmarksIn(l.testFiles())); len(l.benchmarks) > 0 {

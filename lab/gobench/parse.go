@@ -35,6 +35,7 @@ type output struct {
 	readings []reading
 	units    map[string]int // better direction of each unit that is declared
 	failed   []string       // names of benchmarks that failed
+	skipped  []string       // names of benchmarks that skipped themselves
 }
 
 // parse reads the output of benchmarks that ran with one value of GOMAXPROCS. What is not a line of
@@ -42,11 +43,16 @@ type output struct {
 func parse(text []byte, procs int) (o output) {
 	o.units = map[string]int{}
 	for line := range bytes.Lines(text) {
-		if name, ok := bytes.CutPrefix(line, []byte("--- FAIL: ")); ok {
-			if fields := bytes.Fields(name); len(fields) > 0 {
-				o.failed = append(o.failed, bare(strings.TrimPrefix(string(fields[0]), "Benchmark"), procs))
+		if fields := bytes.Fields(line); len(fields) > 2 && string(fields[0]) == "---" {
+			name := bare(strings.TrimPrefix(string(fields[2]), "Benchmark"), procs)
+			switch string(fields[1]) {
+			case "FAIL:":
+				o.failed = append(o.failed, name)
+				continue
+			case "SKIP:":
+				o.skipped = append(o.skipped, name)
+				continue
 			}
-			continue
 		}
 		// Line by line, a line that is too long for the reader costs no other.
 		for lines := benchfmt.NewReader(bytes.NewReader(line), ""); lines.Scan(); {

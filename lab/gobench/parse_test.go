@@ -127,3 +127,19 @@ func TestSize(t *testing.T) {
 		}
 	}
 }
+
+func TestReason(t *testing.T) {
+	for _, tt := range []struct{ stdout, stderr, want string }{
+		{"BenchmarkX\n    x_test.go:5: no luck\n--- FAIL: BenchmarkX\nFAIL\n", "", "BenchmarkX fails: x_test.go:5: no luck"},
+		{"--- FAIL: BenchmarkX\n    x_test.go:5: no luck\nFAIL\n", "", "BenchmarkX fails: x_test.go:5: no luck"},
+		{"BenchmarkX\nBenchmarkX-2 1 2 ns/op\n=== RUN   BenchmarkY\nBenchmarkY\n", "panic: gone\n\ngoroutine 1", "BenchmarkY ends by panic: gone"},
+		{"", "", "it ends with an error and says nothing"},
+	} {
+		if got := firstLine(reason(tt.stdout, tt.stderr)); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+	if o := parse([]byte("BenchmarkX\n--- SKIP: BenchmarkX-2\n"), 2); len(o.skipped) != 1 || o.skipped[0] != "X" {
+		t.Errorf("%+v", o)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dyno/lab/compare"
+	"dyno/lab/report/format"
 )
 
 // benchmark is a benchmark of both sides with one value of GOMAXPROCS.
@@ -75,15 +76,26 @@ func (r *run) pilot(ctx context.Context) error {
 	if len(procs) == 0 {
 		procs = []int{defaultProcs}
 	}
+	look, cancel := context.WithDeadline(ctx, r.deadline)
+	defer cancel()
 	for _, p := range r.packages {
 		if p.equal {
 			continue
 		}
 		for _, n := range procs {
-			if err := r.find(ctx, p, n); err != nil {
+			if err := r.find(look, p, n); err != nil && ctx.Err() != nil {
+				return err
+			} else if err != nil && look.Err() == nil {
 				return err
 			}
 		}
+		if look.Err() != nil {
+			r.skip(Unmeasured, p.path, "", "the first look at its benchmarks did not end within the budget")
+		}
+	}
+	const mostLook = 0.5 // of the budget
+	if took := time.Since(r.began); took > time.Duration(mostLook*float64(r.Budget)) {
+		r.warn("the first look at %s took %.0f s: give --budget %.0fs, or name fewer with --bench", format.Plural(len(r.benchmarks), "benchmark"), took.Seconds(), math.Ceil(took.Seconds()/pilotShare/10)*10)
 	}
 	for _, g := range r.Gates {
 		if !r.reported[g.Metric] && len(r.benchmarks) > 0 {
@@ -115,6 +127,7 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 	}
 	var seen [2]map[string]reading
 	var failed [2]error
+	var skips [2][]string
 	for side, b := range p.sides {
 		r.turn(0, "trying "+p.path)
 		seen[side] = map[string]reading{}
@@ -132,18 +145,46 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 				r.reported[unit] = true
 			}
 		}
+		skips[side] = o.skipped
 		for _, name := range o.failed {
 			delete(seen[side], name)
-			r.skip(p.path, name, "it fails on %s", r.Sides[side].Title)
+			why := "it fails"
+			if o.err != nil && strings.HasPrefix(o.err.Error(), "Benchmark"+name+" ") {
+				why = o.err.Error()
+			}
+			if !p.has(1-side, name) {
+				r.skip(onlyOn[side], p.path, name, "only %s has it: %s", r.Sides[side].Title, why)
+				continue
+			}
+			r.skipFailed(side, p.path, name, why)
+		}
+		if len(o.failed) > 0 && o.err != nil && !strings.Contains(o.err.Error(), endsBy) {
+			failed[side] = nil // each of them has its own line, and all others ran
 		}
 	}
 	for side, names := range seen {
 		if failed[side] != nil {
-			r.skip(p.path, "", "%s: %v", r.Sides[side].Title, failed[side])
+			r.skipFailed(side, p.path, "", failed[side].Error())
 		}
 		for name := range names {
-			if _, ok := seen[1-side][name]; !ok && failed[1-side] == nil {
-				r.skip(p.path, name, "only %s has it; --tests-from takes the tests of one side for both", r.Sides[side].Title)
+			title := r.Sides[1-side].Title
+			switch _, ok := seen[1-side][name]; {
+			case ok || r.fails(1-side, p.path, name):
+			case slices.Contains(skips[1-side], name):
+				r.skip(onlyOn[side], p.path, name, "it skips itself on %s", title)
+			case failed[1-side] == nil:
+				r.skip(onlyOn[side], p.path, name, "only %s has it; --tests-from takes the tests of one side for both", r.Sides[side].Title)
+			case !p.has(1-side, name):
+				r.skip(onlyOn[side], p.path, name, "only %s has it, and other benchmarks fail on %s", r.Sides[side].Title, title)
+			default:
+				r.skip(failsOn[1-side], p.path, name, "%s ends before it has a result", title)
+			}
+		}
+		if side == 0 {
+			for _, name := range skips[0] {
+				if slices.Contains(skips[1], name) {
+					r.skip(Skips, p.path, name, "it skips itself on both sides")
+				}
 			}
 		}
 	}
@@ -153,15 +194,22 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 		switch {
 		case !ok:
 		case p.switched[x.function()]:
-			r.skip(p.path, name, "one side loops by b.N and the other by b.Loop, which measure differently: --tests-from b uses the tests of B for both")
+			r.skip(Unlike, p.path, name, "one side loops by b.N and the other by b.Loop, which measure differently: --tests-from b uses the tests of B for both")
 		case !(a.values[Time] > 0) || !(b.values[Time] > 0):
-			r.skip(p.path, name, "it reports no %s", Time)
+			r.skip(Unmeasured, p.path, name, "it reports no %s", Time)
 		default:
 			x.size(math.Sqrt(a.values[Time]*b.values[Time]), 10*time.Millisecond)
 			r.benchmarks = append(r.benchmarks, x)
 		}
 	}
 	return nil
+}
+
+// fails reports whether a benchmark is known to fail on a side.
+func (r *run) fails(side int, path, name string) bool {
+	return slices.ContainsFunc(r.skipped, func(s Skipped) bool {
+		return s.Package == path && s.Name == name && (s.Cause == failsOn[side] || s.Cause == FailsOnBoth)
+	})
 }
 
 // size sets the number of iterations of a slice. start is the time to start the process.

@@ -2,6 +2,7 @@ package gobench
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,21 +104,48 @@ func (r *run) execute(ctx context.Context, j job) (o outcome, err error) {
 	return o, nil
 }
 
-// reason finds the line of an output that says why a benchmark failed.
+// endsBy is in the reason of a process that no benchmark outlives.
+const endsBy = " ends by "
+
+// reason finds the lines of an output that say which benchmark failed, and why.
 func reason(stdout, stderr string) string {
+	last := lastRun(stdout)
 	for _, text := range []string{stderr, stdout} {
 		for line := range strings.Lines(text) {
 			if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
-				return line
+				return cmp.Or(last, "it") + endsBy + line
 			}
 		}
 	}
-	if _, after, failed := strings.Cut(stdout, "--- FAIL: "); failed {
+	if before, after, failed := strings.Cut(stdout, "--- FAIL: "); failed {
 		name, rest, _ := strings.Cut(after, "\n")
-		return name + " fails: " + firstLine(rest)
+		name, _, _ = strings.Cut(strings.TrimSpace(name), " ")
+		// The testing package prints what a benchmark logs before its verdict, or indented after it.
+		why := ""
+		lines := strings.Split(strings.TrimRight(before, "\n"), "\n")
+		if line := lines[len(lines)-1]; strings.HasPrefix(line, "    ") {
+			why = strings.TrimSpace(line)
+		} else if strings.HasPrefix(rest, "    ") {
+			why = firstLine(rest)
+		}
+		return strings.TrimSuffix(name+" fails: "+why, ": ")
 	}
-	if stderr != "" {
+	switch {
+	case stderr != "" && last != "":
+		return last + ": " + stderr
+	case stderr != "":
 		return stderr
 	}
-	return "it ends with an error and says nothing"
+	return cmp.Or(last, "it") + " ends with an error and says nothing"
+}
+
+// lastRun names the benchmark that ran last by an output with -test.v; empty: none did.
+func lastRun(stdout string) (name string) {
+	for line := range strings.Lines(stdout) {
+		line = strings.TrimPrefix(line, "=== RUN   ")
+		if fields := strings.Fields(line); len(fields) > 0 && strings.HasPrefix(line, "Benchmark") {
+			name = fields[0]
+		}
+	}
+	return name
 }

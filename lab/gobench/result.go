@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -29,8 +30,8 @@ type Result struct {
 	Gates      []Gated     `json:"gates"`
 	Layouts    Layouts     `json:"layouts"`
 	Warnings   []string    `json:"warnings"`
-	// TimeToDecide is how much longer the measurement must be to decide what is not decided, in
-	// seconds; 0: everything is, or it is not known.
+	// TimeToDecide is how much longer the measurement must be to decide what is not decided or, with
+	// fewer than 4 generations, to give an interval, in seconds; 0: everything is, or it is not known.
 	TimeToDecide float64   `json:"would_decide_s"`
 	Started      time.Time `json:"started"`
 	Seconds      float64   `json:"seconds"` // of the measurement, without building
@@ -44,7 +45,8 @@ type Layouts struct {
 	Reason string `json:"reason"` // why not
 	// The median over the benchmarks, of those whose generations show what layouts do apart from slices.
 	Median *Scatter `json:"median"`
-	// By how much A differs from itself: the median over the benchmarks of the interval's half-width.
+	// By how much A differs from itself: the median over the benchmarks of the farther end of the
+	// interval, of those within 20%; 0: none is.
 	Floor float64 `json:"floor"`
 }
 
@@ -52,8 +54,24 @@ type Layouts struct {
 type Skipped struct {
 	Package string `json:"package"`
 	Name    string `json:"name"` // empty: the whole package
+	Cause   string `json:"cause"`
 	Why     string `json:"why"`
 }
+
+// Causes of a Skipped.
+const (
+	FailsOnA    = "fails on a"
+	FailsOnB    = "fails on b"
+	FailsOnBoth = "fails on both"
+	OnlyA       = "only a" // B does not have it, or skips it
+	OnlyB       = "only b"
+	Unlike      = "unlike"     // the sides measure differently
+	Unmeasured  = "unmeasured" // there was no time, or no figure
+	Skips       = "skips"      // it skips itself on both sides
+)
+
+// failsOn and onlyOn are the causes by side.
+var failsOn, onlyOn = [2]string{FailsOnA, FailsOnB}, [2]string{OnlyA, OnlyB}
 
 func (s Skipped) what() string {
 	if s.Name == "" {
@@ -71,11 +89,13 @@ type Benchmark struct {
 	Verdict     string   `json:"verdict"` // the worst of its units
 	Metrics     []Metric `json:"metrics"`
 	Scatter     *Scatter `json:"scatter"` // null: too few generations of several blocks
+	Missing     []string `json:"missing"` // units that only some slices report
+	title       string
 }
 
 // Title names the benchmark for people.
 func (b *Benchmark) Title() string {
-	return b.Package[strings.LastIndexByte(b.Package, '/')+1:] + "." + b.Name
+	return cmp.Or(b.title, path.Base(b.Package)+"."+b.Name)
 }
 
 // Metric is a unit of a benchmark.
@@ -108,8 +128,8 @@ func (b *Benchmark) Metric(unit string) *Metric {
 	return nil
 }
 
-// severity orders verdicts, the worst first.
-var severity = []string{compare.Slower, compare.Changed, compare.NotDecided, compare.Faster, compare.Equal, compare.Invalid}
+// severity orders verdicts, the worst first. What is proved is not hidden by what is open.
+var severity = []string{compare.Slower, compare.Changed, compare.Faster, compare.NotDecided, compare.Equal, compare.Invalid}
 
 // result says what is known now.
 func (r *run) result() *Result {
@@ -122,16 +142,16 @@ func (r *run) result() *Result {
 	comparisons := r.compareAll(metrics)
 	var floors []float64
 	var scatters []Scatter
-	missing, short := time.Duration(0), 0
+	missing, forIntervals, short := time.Duration(0), time.Duration(0), 0
 	var changed []string
 	for _, b := range r.benchmarks {
 		if len(metrics[b]) == 0 {
 			if b.failures < mostFailures {
-				r.skip(b.pkg.path, bareSuffix(b.name, b.procs), "%s", cmp.Or(b.pkg.broken, "there was no time for it"))
+				r.skip(Unmeasured, b.pkg.path, bareSuffix(b.name, b.procs), "%s", cmp.Or(b.pkg.broken, "there was no time for it"))
 			}
 			continue
 		}
-		x := Benchmark{Package: b.pkg.path, Name: bareSuffix(b.name, b.procs), Iterations: b.n, Generations: len(b.rounds), Scatter: scatter(b)}
+		x := Benchmark{Package: b.pkg.path, Name: bareSuffix(b.name, b.procs), Iterations: b.n, Generations: len(b.rounds), Scatter: scatter(b), Missing: b.missing()}
 		if b.pkg.changed[b.function()] {
 			changed = append(changed, x.Title())
 		}
@@ -143,18 +163,23 @@ func (r *run) result() *Result {
 				x.Verdict = c.Verdict
 			}
 			if c.Verdict == compare.NotDecided {
-				longest = max(longest, m.all.Missing(1))
-				if c.Interval != nil && (c.Interval[0] > 1 || c.Interval[1] < 1) {
+				samples, among := m.deciding(b.suspects[m.unit], r.suspected)
+				longest = max(longest, samples.Missing(among))
+				if b.suspects[m.unit] && c.Interval == nil || c.Interval != nil && (c.Interval[0] > 1 || c.Interval[1] < 1) {
 					longest = max(longest, leastConfirm*b.cost()) // to confirm it
 				}
 			}
 			if m.unit == Time && c.NoiseFloor != nil {
-				floors = append(floors, math.Sqrt(c.NoiseFloor[1]/c.NoiseFloor[0])-1)
+				const widest = 0.2 // a wider one is of too few generations to say anything
+				if f := max(math.Abs(c.NoiseFloor[0]-1), math.Abs(c.NoiseFloor[1]-1)); f <= widest {
+					floors = append(floors, f)
+				}
 			}
 		}
 		missing += longest
-		if len(b.rounds) < compare.MinSamples {
+		if n := compare.MinSamples - len(b.rounds); n > 0 && x.Verdict == compare.NotDecided {
 			short++
+			forIntervals += time.Duration(n) * b.cost()
 		}
 		if x.Scatter != nil {
 			scatters = append(scatters, *x.Scatter)
@@ -164,6 +189,10 @@ func (r *run) result() *Result {
 	slices.SortStableFunc(res.Benchmarks, func(x, y Benchmark) int {
 		return cmp.Or(rank(x.Verdict)-rank(y.Verdict), cmp.Compare(y.size(), x.size()))
 	})
+	for i := range res.Benchmarks {
+		b := &res.Benchmarks[i]
+		b.title = res.suffix(b.Package) + "." + b.Name
+	}
 	for _, p := range r.equalPackages() {
 		res.Equal = append(res.Equal, p.path)
 	}
@@ -173,6 +202,9 @@ func (r *run) result() *Result {
 	}
 	if short > 0 {
 		r.warn("the time sufficed for fewer than %d generations of %d benchmarks, which gives no interval: name fewer with --bench, or give more with --budget", compare.MinSamples, short)
+	}
+	if short > 0 {
+		missing = forIntervals // before there are intervals, nothing says how long it takes to decide
 	}
 	res.TimeToDecide = math.Ceil(missing.Seconds())
 	res.Layouts.Floor = compare.Median(floors)
@@ -188,6 +220,18 @@ func (r *run) result() *Result {
 	}
 	res.Answer = res.answer()
 	return res
+}
+
+// suffix is the shortest end of a package's path that no other package has.
+func (r *Result) suffix(pkg string) string {
+	short := path.Base(pkg)
+	for len(short) < len(pkg) && slices.ContainsFunc(r.Benchmarks, func(b Benchmark) bool {
+		return b.Package != pkg && strings.HasSuffix("/"+b.Package, "/"+short)
+	}) {
+		at := strings.LastIndexByte(strings.TrimSuffix(pkg, "/"+short), '/') + 1
+		short = pkg[at:]
+	}
+	return short
 }
 
 // byName lists the benchmarks by package and name.
@@ -224,15 +268,37 @@ func middle(all []Scatter) *Scatter {
 	return &Scatter{Layout: of(func(s Scatter) float64 { return s.Layout }), Slice: of(func(s Scatter) float64 { return s.Slice }), Share: of(func(s Scatter) float64 { return s.Share })}
 }
 
+// lacks reports whether a unit is missing from a benchmark: every benchmark has the standard ones,
+// and others must not vanish from some slices.
+func (b *Benchmark) lacks(unit string) bool {
+	_, ok := standard[unit]
+	return ok || slices.Contains(b.Missing, unit)
+}
+
 // check applies a gate to every benchmark that reports its unit. It passes if all pass, and fails if
-// one fails. Packages that are equal pass.
+// one fails, or fails to run on B alone. What else has no figure leaves it undecided, but for what
+// only B has. Packages that are equal pass.
 func (r *Result) check(g compare.Gate) Gated {
 	out := Gated{Outcome: compare.Outcome{Gate: g.String(), Verdict: compare.Undecided}}
 	count, checked := map[string]int{}, 0
+	worse := func(name string, o compare.Outcome) {
+		if out.Worst == "" || gateRank(o.Verdict) < gateRank(out.Verdict) {
+			out.Worst, out.Verdict, out.Text = name, o.Verdict, o.Text
+		}
+	}
+	without := 0
+	missing := func(name, verdict, why string) {
+		without++
+		count[verdict]++
+		worse(name, compare.Outcome{Verdict: verdict, Text: verdict + ": " + why})
+	}
 	for i := range r.Benchmarks {
 		b := &r.Benchmarks[i]
 		m := b.Metric(g.Metric)
 		if m == nil {
+			if b.lacks(g.Metric) {
+				missing(b.Title(), compare.Undecided, "it has no figure of "+g.Metric)
+			}
 			continue
 		}
 		o := g.Check(m.Comparison)
@@ -241,20 +307,31 @@ func (r *Result) check(g compare.Gate) Gated {
 		}
 		checked++
 		count[o.Verdict]++
-		if out.Worst == "" || gateRank(o.Verdict) < gateRank(out.Verdict) {
-			out.Worst, out.Verdict, out.Text = b.Title(), o.Verdict, o.Text
+		worse(b.Title(), o)
+	}
+	for _, s := range r.Skipped {
+		switch s.Cause {
+		case FailsOnB:
+			missing(s.what(), compare.Fail, s.Why)
+		case FailsOnA, FailsOnBoth, OnlyA, Unlike, Unmeasured:
+			missing(s.what(), compare.Undecided, s.Why)
 		}
 	}
+	of := fmt.Sprintf("of %d benchmarks", checked+without)
 	switch {
-	case checked == 0 && len(r.Benchmarks) == 0 && len(r.Equal) > 0:
+	case checked == 0 && without == 0 && len(r.Benchmarks) == 0 && len(r.Equal) > 0:
 		out.Verdict, out.Text = compare.Pass, fmt.Sprintf("pass: both sides build the same test binaries (%s)", g)
-	case checked == 0:
+	case checked == 0 && without == 0:
 		out.Text = fmt.Sprintf("undecided: no benchmark reports %s", g.Metric)
 	case out.Verdict == compare.Pass:
-		out.Text = fmt.Sprintf("pass: %s holds for %d of %d benchmarks", g, count[compare.Pass], checked)
+		out.Text = fmt.Sprintf("pass: %s holds for %d %s", g, count[compare.Pass], of)
 	default:
 		_, why, _ := strings.Cut(out.Text, ": ")
-		out.Text = fmt.Sprintf("%s: %s: %d of %d benchmarks fail and %d are undecided; %s: %s", out.Verdict, g, count[compare.Fail], checked, count[compare.Undecided], out.Worst, why)
+		text := fmt.Sprintf("%s: %s: %d %s fail and %d are undecided", out.Verdict, g, count[compare.Fail], of, count[compare.Undecided])
+		if without > 0 {
+			text += fmt.Sprintf(", %d without a figure", without)
+		}
+		out.Text = fmt.Sprintf("%s; %s: %s", text, out.Worst, why)
 	}
 	return out
 }
@@ -294,16 +371,25 @@ func (r *Result) answer() string {
 		text += fmt.Sprintf("; the test binaries of %s are the same", format.Plural(len(r.Equal), "package"))
 	}
 	if r.TimeToDecide > 0 {
-		text += fmt.Sprintf("; about %v more would decide the rest", rounded(r.TimeToDecide))
+		what := "decide the rest"
+		if slices.ContainsFunc(r.Benchmarks, func(b Benchmark) bool {
+			return b.Verdict == compare.NotDecided && b.Generations < compare.MinSamples
+		}) {
+			what = "give each an interval"
+		}
+		text += fmt.Sprintf("; about %s more would %s", rounded(r.TimeToDecide), what)
 	}
 	return text
 }
 
-// rounded is a number of seconds as a duration that is no more exact than an estimate is.
-func rounded(seconds float64) time.Duration {
-	d := time.Duration(seconds) * time.Second
-	if d > 5*time.Minute {
-		return d.Round(time.Minute)
+// rounded is a number of seconds in words that are no more exact than an estimate is.
+func rounded(seconds float64) string {
+	const minute, hour = 60, 3600
+	switch {
+	case seconds > hour:
+		return format.Plural(int(math.Ceil(seconds/hour)), "hour")
+	case seconds > 2*minute:
+		return format.Plural(int(math.Ceil(seconds/minute)), "minute")
 	}
-	return d.Round(5 * time.Second)
+	return format.Plural(int(max(5, math.Ceil(seconds/5)*5)), "second")
 }

@@ -117,7 +117,7 @@ func TestRun(t *testing.T) {
 	for _, s := range r.Skipped {
 		why[s.Name] += s.Why
 	}
-	for name, want := range map[string]string{"Switched": "b.Loop", "New": "only new has it", "Fails": "it fails on new"} {
+	for name, want := range map[string]string{"Switched": "b.Loop", "New": "only new has it", "Fails": "no"} {
 		if !strings.Contains(why[name], want) {
 			t.Errorf("%s: %q, want %q", name, why[name], want)
 		}
@@ -172,6 +172,39 @@ func TestNothing(t *testing.T) {
 	o.Bench = regexp.MustCompile("Allocates")
 	if _, err := Run(t.Context(), o); !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "undefined: undefined") {
 		t.Errorf("a side that does not build: %v", err)
+	}
+}
+
+// A package that B no longer builds, and benchmarks that only B fails, fail the gate although others pass.
+func TestOnlyBFails(t *testing.T) {
+	dir := modules(t)
+	for name, text := range map[string]string{
+		"a/m/m_test.go": "package m\n\nimport \"testing\"\n\nfunc BenchmarkX(b *testing.B) {}\nfunc BenchmarkY(b *testing.B) {}\n",
+		"b/m/m_test.go": "package m\n\nimport \"testing\"\n\nfunc BenchmarkX(b *testing.B) { b.Fatal(\"no luck\") }\nfunc BenchmarkY(b *testing.B) { panic(\"gone\") }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := options(dir, time.Second)
+	gates, err := compare.ParseUnitGates("ns/op<=1.01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Gates = gates
+	r, err := Run(t.Context(), o)
+	if err != nil || r.Passes() || r.Gates[0].Verdict != compare.Fail {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	var why []string
+	for _, s := range r.Skipped {
+		if s.Cause != FailsOnB {
+			t.Errorf("%+v", s)
+		}
+		why = append(why, s.Why)
+	}
+	if all := strings.Join(why, "\n"); !strings.Contains(all, "BenchmarkY ends by panic: gone") {
+		t.Errorf("it says:\n%s", all)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"dyno/lab/compare"
 	"dyno/lab/report/format"
+	"dyno/lab/report/text"
 )
 
 // lines is the number of benchmarks that the terminal shows unless all are asked for.
@@ -28,6 +29,9 @@ func JSON(w io.Writer, r *Result) error {
 // Print writes the result for people; all benchmarks, or the worst ten.
 func Print(w io.Writer, r *Result, all bool) error {
 	var b strings.Builder
+	if !r.Valid {
+		fmt.Fprintf(&b, "%s\n", format.Visible(r.Reason))
+	}
 	fmt.Fprintf(&b, "%s.\n\n", format.Visible(r.Answer))
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for i, row := range r.table(all) {
@@ -47,14 +51,17 @@ func Print(w io.Writer, r *Result, all bool) error {
 // Markdown writes the result for a pull request: the gates first, then every benchmark.
 func Markdown(w io.Writer, r *Result) error {
 	var b strings.Builder
-	for _, g := range r.Gates {
-		fmt.Fprintf(&b, "**Gate** `%s`: %s\n\n", g.Gate, markdown(g.Text))
+	if !r.Valid {
+		fmt.Fprintf(&b, "**Not valid**: %s\n\n", text.EscapeMarkdown(r.Reason))
 	}
-	fmt.Fprintf(&b, "%s.\n", markdown(r.Answer))
+	for _, g := range r.Gates {
+		fmt.Fprintf(&b, "**Gate** `%s`: %s\n\n", g.Gate, text.EscapeMarkdown(g.Text))
+	}
+	fmt.Fprintf(&b, "%s.\n", text.EscapeMarkdown(r.Answer))
 	if len(r.Benchmarks) > 0 {
 		for i, row := range r.table(true) {
 			for j := range row {
-				row[j] = markdown(row[j])
+				row[j] = text.EscapeMarkdown(row[j])
 			}
 			if i == 0 {
 				fmt.Fprintf(&b, "\n| %s |\n|%s\n", strings.Join(row, " | "), strings.Repeat("---|", len(row)))
@@ -65,20 +72,15 @@ func Markdown(w io.Writer, r *Result) error {
 	}
 	b.WriteByte('\n')
 	for _, line := range r.remarks(true) {
-		fmt.Fprintf(&b, "- %s\n", markdown(line))
+		fmt.Fprintf(&b, "- %s\n", text.EscapeMarkdown(line))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// markdown makes a text one cell of a table, without markup.
-func markdown(s string) string {
-	return strings.NewReplacer("|", "\\|", "<", "&lt;", "*", "\\*", "_", "\\_", "`", "\\`").Replace(format.Visible(s))
-}
-
 // table is a row for each benchmark, after the heads: its verdict and its units.
 func (r *Result) table(all bool) [][]string {
-	rows := [][]string{{"verdict", "benchmark", "unit", "A", "B", "B/A", "95%", "also"}}
+	rows := [][]string{{"verdict", "benchmark", "unit", "A", "B", "B/A", "interval", "also"}}
 	for i := range r.Benchmarks {
 		if !all && i == lines {
 			break
@@ -131,21 +133,21 @@ func (b *Benchmark) lead() *Metric {
 // short says what a unit shows in a few words.
 func (m *Metric) short() string {
 	c := m.Comparison
-	text := m.Unit + " "
+	say := m.Unit + " "
 	switch {
 	case c.Verdict == compare.Equal && m.Exact:
-		return text + "same"
+		return say + "same"
 	case m.Exact || c.Ratio <= 0:
-		text += m.figure(m.A) + " to " + m.figure(m.B)
+		say += m.figure(m.A) + " to " + m.figure(m.B)
 	case c.Interval == nil:
-		text += fmt.Sprintf("%.3f", c.Ratio)
+		say += fmt.Sprintf("%.3f", c.Ratio)
 	default:
-		text += fmt.Sprintf("%.3f [%.3f, %.3f]", c.Ratio, c.Interval[0], c.Interval[1])
+		say += fmt.Sprintf("%.3f [%.3f, %.3f]", c.Ratio, c.Interval[0], c.Interval[1])
 	}
 	if c.Verdict == compare.Faster || c.Verdict == compare.Slower || c.Verdict == compare.Changed {
-		text += " (" + word(c.Verdict, m.Unit) + ")"
+		say += " (" + word(c.Verdict, m.Unit) + ")"
 	}
-	return text
+	return say
 }
 
 // word is the verdict in a word.

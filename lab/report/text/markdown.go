@@ -13,12 +13,12 @@ import (
 // Markdown writes the result and its conditions for a pull request.
 func Markdown(w io.Writer, r *report.Report) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "### %s\n\n", escapeMarkdown(r.Title))
+	fmt.Fprintf(&b, "### %s\n\n", EscapeMarkdown(r.Title))
 	if r.Invalid == "" {
-		fmt.Fprintf(&b, "%s\n\n", escapeMarkdown(r.Answer))
+		fmt.Fprintf(&b, "%s\n\n", EscapeMarkdown(r.Answer))
 	}
 	if badge := r.Badge(); badge.Tone != report.Good {
-		fmt.Fprintf(&b, "**%s**: %s\n\n", badge.Word, escapeMarkdown(badge.Text))
+		fmt.Fprintf(&b, "**%s**: %s\n\n", badge.Word, EscapeMarkdown(badge.Text))
 	}
 	walk(markdown{&b}, r, sections.Markdown)
 	conditionsMarkdown(&b, r)
@@ -29,7 +29,7 @@ func Markdown(w io.Writer, r *report.Report) error {
 type markdown struct{ b *strings.Builder }
 
 func (m markdown) text(t sections.Text) {
-	s := escapeMarkdown(sentence(t))
+	s := EscapeMarkdown(sentence(t))
 	if t.Class == sections.Strong {
 		s = "**" + s + "**"
 	}
@@ -42,7 +42,7 @@ func (m markdown) endTexts() {}
 func (m markdown) item(_ sections.List, i sections.Item) {
 	m.b.WriteString("- ")
 	for n, s := range i.Spans {
-		text := escapeMarkdown(s.S)
+		text := EscapeMarkdown(s.S)
 		if s.Class == sections.Strong {
 			text = "**" + text + "**"
 		}
@@ -52,14 +52,14 @@ func (m markdown) item(_ sections.List, i sections.Item) {
 	for _, b := range i.Blocks {
 		switch b := b.(type) {
 		case sections.Text:
-			m.b.WriteString(" " + escapeMarkdown(sentence(b)))
+			m.b.WriteString(" " + EscapeMarkdown(sentence(b)))
 		case sections.List:
 			below = append(below, b.Items...)
 		}
 	}
 	m.b.WriteByte('\n')
 	for _, item := range below {
-		m.b.WriteString("  - " + escapeMarkdown(joined(item.Spans)) + "\n")
+		m.b.WriteString("  - " + EscapeMarkdown(joined(item.Spans)) + "\n")
 	}
 }
 
@@ -87,9 +87,9 @@ func (m markdown) table(t sections.Table) {
 	}
 	line(func(i int) string {
 		if t.ShortHeads {
-			return " " + escapeMarkdown(t.Columns[i].Short) + " "
+			return " " + EscapeMarkdown(t.Columns[i].Short) + " "
 		}
-		return " " + escapeMarkdown(t.Columns[i].Name()) + " "
+		return " " + EscapeMarkdown(t.Columns[i].Name()) + " "
 	})
 	line(func(i int) string {
 		if t.Columns[i].Number {
@@ -106,7 +106,7 @@ func (m markdown) table(t sections.Table) {
 			if i == len(t.Columns)-1 && row.Note != "" {
 				text += "; " + row.Note
 			}
-			return " " + escapeMarkdown(text) + " "
+			return " " + EscapeMarkdown(text) + " "
 		})
 	}
 	m.b.WriteByte('\n')
@@ -121,14 +121,14 @@ func conditionsMarkdown(b *strings.Builder, r *report.Report) {
 			fmt.Fprintf(b, "- %s: %s\n", name, text)
 		}
 	}
-	item("SLO", escapeMarkdown(format.SLO(r.SLO)))
+	item("SLO", EscapeMarkdown(format.SLO(r.SLO)))
 	item("measured", format.Clock(r.Started))
-	item("machine", escapeMarkdown(r.Machine.String()))
+	item("machine", EscapeMarkdown(r.Machine.String()))
 	if all > 0 {
 		item("runs", format.Runs(all, valid))
 	}
 	if r.Turns != nil {
-		item("measured", r.Turns.Text()+"; "+escapeMarkdown(r.EvidenceText()))
+		item("measured", r.Turns.Text()+"; "+EscapeMarkdown(r.EvidenceText()))
 		item("disturbance", r.Turns.MachineText())
 	}
 	item("noise floor", r.NoiseFloorText())
@@ -136,7 +136,7 @@ func conditionsMarkdown(b *strings.Builder, r *report.Report) {
 		item("again", codeSpan(format.Command(r.Command)))
 	}
 	for _, w := range r.AllWarnings() {
-		item("warning", escapeMarkdown(w))
+		item("warning", EscapeMarkdown(w))
 	}
 	b.WriteString("\n</details>\n")
 }
@@ -147,7 +147,8 @@ var markdownEscapes = strings.NewReplacer(
 	`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "`", "\\`", "*", `\*`, "_", `\_`,
 	"](", `]\(`, "@", "&#64;", "#", `\#`, "~", `\~`)
 
-func escapeMarkdown(s string) string { return markdownEscapes.Replace(format.Visible(s)) }
+// EscapeMarkdown makes a text inert in Markdown, also as a cell of a table.
+func EscapeMarkdown(s string) string { return markdownEscapes.Replace(format.Visible(s)) }
 
 // codeSpan encloses a text in more backticks than it contains.
 func codeSpan(s string) string {
