@@ -70,7 +70,7 @@ export async function run(url, check) {
       }
     });
     await check("no such method", async () => {
-      await assert.rejects(node.send("evm_mine", []), (e) => isError(e, "UNSUPPORTED_OPERATION") && e.info.error.message === "the method evm_mine does not exist/is not available");
+      await assert.rejects(node.send("eth_noSuchMethod", []), (e) => isError(e, "UNSUPPORTED_OPERATION") && e.info.error.message === "the method eth_noSuchMethod does not exist/is not available");
     });
     await check("trace", async () => {
       const trace = await node.send("debug_traceTransaction", [set.hash, { tracer: "callTracer" }]);

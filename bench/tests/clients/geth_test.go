@@ -127,7 +127,7 @@ func goEthereum(t *testing.T, url string) {
 	balance, number, none := new(hexutil.Big), new(hexutil.Uint64), new(any)
 	calls := []rpc.BatchElem{
 		{Method: "eth_getBalance", Args: []any{opts.From, "latest"}, Result: balance},
-		{Method: "evm_mine", Result: none},
+		{Method: "eth_noSuchMethod", Result: none},
 		{Method: "eth_blockNumber", Result: number},
 	}
 	must(t, conn.BatchCallContext(ctx, calls))
@@ -135,7 +135,7 @@ func goEthereum(t *testing.T, url string) {
 		t.Errorf("the array: %+v", calls)
 	}
 	var missing rpc.Error
-	if !errors.As(calls[1].Error, &missing) || missing.ErrorCode() != -32601 || missing.Error() != "the method evm_mine does not exist/is not available" {
+	if !errors.As(calls[1].Error, &missing) || missing.ErrorCode() != -32601 || missing.Error() != "the method eth_noSuchMethod does not exist/is not available" {
 		t.Errorf("a method that does not exist: %v", calls[1].Error)
 	}
 }
