@@ -3,6 +3,7 @@ package gobench
 import (
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -15,6 +16,10 @@ import (
 	"dyno/lab/compare"
 	"dyno/parts/quicktest"
 )
+
+// more is the number of simulated runs of equal programs, where the usual one is lower. 400 take half
+// an hour.
+var more = flag.Int("runs", 0, "simulate at least that many `runs` of equal programs")
 
 // machine simulates binaries whose speed depends on their layout, on a clock of synctest.
 type machine struct {
@@ -120,7 +125,7 @@ func alarms(r *Result) (n int) {
 func TestRunsOfTheSame(t *testing.T) {
 	for _, tt := range []struct{ benchmarks, seconds int }{{2, 60}, {3, 60}, {12, 120}} {
 		const most = 0.05
-		runs := quicktest.Of(10, 400)
+		runs := max(*more, quicktest.Of(10, 40))
 		wrong, covered, intervals := 0, 0, 0
 		for seed := range runs {
 			m := &machine{random: rand.New(rand.NewPCG(uint64(seed), 7)), layout: 0.02, slice: 0.03}
@@ -150,7 +155,7 @@ func TestRunsOfTheSame(t *testing.T) {
 // A change of 3% in one of five benchmarks is found on a quiet machine, although layouts move each by
 // 1%, and the others are not called different.
 func TestAChangeIsFound(t *testing.T) {
-	runs := quicktest.Of(20, 100)
+	runs := quicktest.Of(10, 20)
 	found, others := 0, 0
 	for seed := range runs {
 		m := &machine{random: rand.New(rand.NewPCG(uint64(seed), 8)), layout: 0.01, slice: 0.02, ratio: map[string]float64{"B2": 1.03}}
@@ -194,7 +199,7 @@ func TestPrecision(t *testing.T) {
 	for benchmarks, most := range map[int]float64{5: 0.02, 30: 0.05} {
 		for _, layout := range []float64{0.01, 0.02} {
 			var widths []float64
-			for seed := range quicktest.Of(3, 20) {
+			for seed := range quicktest.Of(3, 6) {
 				m := &machine{random: rand.New(rand.NewPCG(uint64(seed), 18)), layout: layout, slice: 0.03}
 				for _, b := range simulate(t, m, names(benchmarks), Options{Budget: DefaultBudget}).Benchmarks {
 					if in := b.Metric(Time).Comparison.Interval; in != nil {
@@ -233,7 +238,7 @@ func TestAllocationsAreExact(t *testing.T) {
 // What the runtime allocates now and then makes no benchmark of few iterations differ from itself.
 func TestStrayAllocationsOfTheSame(t *testing.T) {
 	const most = 0.05
-	runs, wrong := quicktest.Of(200, 1000), 0
+	runs, wrong := max(*more, quicktest.Of(100, 200)), 0
 	for seed := range runs {
 		m := &machine{random: rand.New(rand.NewPCG(uint64(seed), 11)), layout: 0.01, slice: 0.03, op: 5e6, stray: 0.5}
 		if alarms(simulate(t, m, names(6), Options{Budget: 4 * time.Second})) > 0 {
