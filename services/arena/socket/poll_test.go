@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// A Poll ends at the deadline, as a Read does, also where nothing has come.
-func TestPollKeepsTheDeadline(t *testing.T) {
+// polled returns a socket that can be polled, and the connection of its client.
+func polled(t *testing.T) (*frames, net.Conn) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -20,16 +21,22 @@ func TestPollKeepsTheDeadline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
+	t.Cleanup(func() { client.Close() })
 	conn, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &frames{conn: conn, try: newTry(conn)}
-	defer s.CloseNow()
+	t.Cleanup(s.CloseNow)
 	if s.try == nil {
 		t.Skip("no reads here that do not wait")
 	}
+	return s, client
+}
+
+// A Poll ends at the deadline, as a Read does, also where nothing has come.
+func TestPollKeepsTheDeadline(t *testing.T) {
+	s, _ := polled(t)
 	buf := make([]byte, readSize)
 	if err := s.Poll(buf, nil); err != nil {
 		t.Errorf("before the deadline: %v", err)
@@ -49,23 +56,7 @@ func TestPolledSocketEnds(t *testing.T) {
 		"with a code": {func(s *frames) { s.Close(GoingAway, "bye") }, "\x88\x05\x03\xe9bye"},
 		"now":         {func(s *frames) { s.CloseNow() }, ""},
 	} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		client, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		conn, err := l.Accept()
-		l.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := &frames{conn: conn, try: newTry(conn)}
-		if s.try == nil {
-			t.Skip("no reads here that do not wait")
-		}
+		s, client := polled(t)
 		buf := make([]byte, readSize)
 		if err := s.Poll(buf, nil); err != nil {
 			t.Errorf("%s: before the end: %v", name, err)
@@ -94,25 +85,7 @@ func TestPolledSocketEnds(t *testing.T) {
 
 // Where a goroutine writes and waits, the connection stays as it is while the room reads it.
 func TestPollLeavesWritersTheirConnection(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	client, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	conn, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &frames{conn: conn, try: newTry(conn)}
-	defer s.CloseNow()
-	if s.try == nil {
-		t.Skip("no reads here that do not wait")
-	}
+	s, _ := polled(t)
 	buf := make([]byte, readSize)
 	for range 3 {
 		if err := s.Write([]byte{0x82, 0}, nil, time.Minute); err != nil {

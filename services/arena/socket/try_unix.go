@@ -17,8 +17,7 @@ import (
 // try reads and writes without waiting, on a connection of TCP.
 //
 // Once it is detached, the runtime's poller does not watch the connection any more. It would be
-// woken by each packet that a room reads in its next tick anyway, which costs a quarter of a game
-// server's CPU time.
+// woken by each packet that a room reads in its next tick anyway.
 type try struct {
 	mu     sync.Mutex
 	tcp    *net.TCPConn

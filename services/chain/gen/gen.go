@@ -50,21 +50,6 @@ type Config struct {
 	Development bool
 }
 
-// developmentKeys are the private keys of genesis.Accounts, which everyone knows: those of
-// genesis.Mnemonic.
-var developmentKeys = [len(genesis.Accounts)]string{
-	"ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
-	"59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
-	"5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a",
-	"7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6",
-	"47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a",
-	"8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba",
-	"92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e",
-	"4bbbf85ce3377467afe5d46f804f221813b2bb87f24d81f60f1fcdbf7cbf4356",
-	"dbda1821b80551c9d65939329250298aa3472ba22feea921c0cf5d620ea67b97",
-	"2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6",
-}
-
 // Bounds of a configuration. An account's 10,000 ether pay for some 4,700,000 transfers.
 const (
 	maxAccounts  = 1_000_000
@@ -91,7 +76,7 @@ type Generator struct {
 // New makes the accounts and the genesis.
 func New(c Config) (*Generator, error) {
 	if c.Development {
-		c.Accounts, c.GasLimit = len(developmentKeys), genesis.Development().GasLimit
+		c.Accounts, c.GasLimit = len(genesis.Accounts), genesis.Development().GasLimit
 	}
 	if err := c.check(); err != nil {
 		return nil, err
@@ -137,7 +122,7 @@ func (c Config) check() error {
 // key is the private key of an account.
 func (c Config) key(account int) (*ecdsa.PrivateKey, error) {
 	if c.Development {
-		return crypto.HexToECDSA(developmentKeys[account])
+		return genesis.Keys()[account], nil
 	}
 	name := binary.BigEndian.AppendUint64([]byte("chaind gen "), c.Seed)
 	return crypto.ToECDSA(crypto.Keccak256(binary.BigEndian.AppendUint64(name, uint64(account))))
