@@ -40,6 +40,9 @@ type conn struct {
 	held int // bytes of its buffers, as counted in Stats
 	left int // part of held: a former buffer that only the views of a head still use
 
+	served bool   // it has had a request here since it came
+	away   uint64 // requests that it had elsewhere before it returned, at least; 0 means that it was not away
+
 	phase    phase
 	deadline time.Time // zero means none
 
@@ -69,7 +72,7 @@ var tcpOptions = []struct{ level, name, value int }{
 }
 
 // add sets up a connection for an accepted socket.
-func (l *loop) add(fd int, remote netip.AddrPort, overfull bool, over *secure) {
+func (l *loop) add(fd int, remote netip.AddrPort, overfull bool, over *secure) *conn {
 	var index int32
 	if n := len(l.free); n > 0 {
 		index, l.free = l.free[n-1], l.free[:n-1]
@@ -88,7 +91,7 @@ func (l *loop) add(fd int, remote netip.AddrPort, overfull bool, over *secure) {
 	}
 	if err := l.watch(fd, index, c.generation, interest); err != nil {
 		c.abort()
-		return
+		return c
 	}
 	switch {
 	case l.cut:
@@ -101,6 +104,7 @@ func (l *loop) add(fd int, remote netip.AddrPort, overfull bool, over *secure) {
 	case l.draining:
 		l.touch(c)
 	}
+	return c
 }
 
 // remove deletes a connection that is dead and has no requests.
@@ -238,6 +242,7 @@ func (c *conn) push(r *Request) {
 	}
 	c.final = r
 	c.inFlight++
+	c.served = true
 	c.closing = c.closing || r.Last
 }
 

@@ -4,7 +4,6 @@ package httploop
 
 import (
 	"bufio"
-	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -18,7 +17,6 @@ import (
 	"time"
 
 	"dyno/parts/guard"
-	"dyno/parts/lameduck"
 	"dyno/parts/quicktest"
 )
 
@@ -105,10 +103,6 @@ func newAttack(random *rand.Rand) attack {
 // not served as a request, and what follows it is served if and only if the body was read to its
 // end.
 func TestNoDesync(t *testing.T) {
-	l, err := lameduck.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var mu sync.Mutex
 	var seen []string
 	see := func(path string, body []byte) {
@@ -121,9 +115,8 @@ func TestNoDesync(t *testing.T) {
 		t.Fatal(err)
 	}
 	screen := Screen{Guard: g}
-	leave, left := l.HandOver()
-	s, err := New(Options{
-		MaxBody: maxDesyncBody, Loops: 1, Serves: screen.Denies, Leave: leave, TLS: everywhere,
+	s := before(t, Options{
+		MaxBody: maxDesyncBody, Serves: screen.Denies,
 		Turn: func(_ int, requests []*Request) {
 			for _, r := range requests {
 				see(r.Path, r.Body)
@@ -131,40 +124,11 @@ func TestNoDesync(t *testing.T) {
 			}
 			Done(requests...)
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := lameduck.NewServer(&http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	}, func(_ http.ResponseWriter, r *http.Request) {
 		if body, err := io.ReadAll(r.Body); err == nil {
 			see(r.URL.Path, body)
 		}
-	})}, l)
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		if err := s.Serve(l.TCP()); err != nil {
-			t.Error(err)
-		}
 	})
-	serving.Go(func() {
-		if everywhere != nil {
-			other.Serve(lameduck.TLS(l, everywhere))
-			return
-		}
-		other.Serve(l)
-	})
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		serving.Go(func() {
-			s.Drain(ctx)
-			left()
-		})
-		if err := other.Drain(ctx); err != nil {
-			t.Error(err)
-		}
-		serving.Wait()
-	}()
 
 	const canary = "GET /canary HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 	random := rand.New(rand.NewPCG(1, 2))
@@ -173,7 +137,7 @@ func TestNoDesync(t *testing.T) {
 	for range quicktest.Of(1000, 10_000) {
 		a := newAttack(random)
 		seen = seen[:0]
-		c, err := net.Dial("tcp", l.Addr().String())
+		c, err := net.Dial("tcp", s.address)
 		if err != nil {
 			t.Fatal(err)
 		}

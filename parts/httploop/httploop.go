@@ -75,9 +75,9 @@ type Options struct {
 	// Leave receives the connections whose request Serves does not accept, whose body is larger than
 	// MaxBody, or whose bytes are not a request, with the bytes read so far: for a server that supports
 	// more, such as net/http's. They no longer belong to the loop, and count towards MaxConnections
-	// until Gone is called, from any goroutine, once or several times. Loops and handshakes call Leave,
-	// loops call Serves, and neither may block. Nil means that all requests are served and anything
-	// else is refused.
+	// until Gone is called, from any goroutine, once or several times, or belong to it again after
+	// Back. Loops and handshakes call Leave, loops call Serves, and neither may block. Nil means that
+	// all requests are served and anything else is refused.
 	Leave func(lameduck.Handed)
 
 	// Serves decides on a request before its body is read: "" means that it is served, anything else
@@ -142,9 +142,9 @@ type Stats struct {
 }
 
 // leaves is the line of log at the first connection that left for a reason.
-const leaves = "a connection was handed over to net/http, which costs more for each of its requests; others for this reason are only counted, in handed_over_total"
+const leaves = "a connection was handed over to net/http for a request, which costs more there; others for this reason are only counted, in handed_over_total"
 
-// HandedOver returns how many connections left, by reason.
+// HandedOver returns how often a connection left, by reason.
 func (s *Server) HandedOver() map[string]uint64 { return s.handed.Counts() }
 
 type counts struct {

@@ -33,12 +33,7 @@ type served struct {
 func serve(t *testing.T, o Options) *served {
 	t.Helper()
 	if o.Turn == nil {
-		o.Turn = func(_ int, requests []*Request) {
-			for _, r := range requests {
-				echo(r)
-			}
-			Done(requests...)
-		}
+		o.Turn = echoes
 	}
 	if o.TLS == nil {
 		o.TLS = everywhere
@@ -62,6 +57,13 @@ func serve(t *testing.T, o Options) *served {
 		}
 	})
 	return d
+}
+
+func echoes(_ int, requests []*Request) {
+	for _, r := range requests {
+		echo(r)
+	}
+	Done(requests...)
 }
 
 // echo answers with the request's target and body.

@@ -70,6 +70,7 @@ type loop struct {
 	mu        sync.Mutex
 	completed []*Request
 	posted    []func()
+	ended     bool       // nothing posted is called any more
 	closed    bool       // epoll and wakeFD are closed
 	taken     []*Request // used by run only: completed and taken are swapped
 }
@@ -155,7 +156,7 @@ func (l *loop) close() {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.closed = true
+	l.ended, l.closed = true, true
 	unix.Close(l.wakeFD)
 	if l.ready == nil {
 		unix.Close(l.epoll)
@@ -186,7 +187,7 @@ func (l *loop) run() error {
 			}
 			l.tick()
 		}
-		if l.last && l.open == 0 && l.none() {
+		if l.last && l.open == 0 && l.ends() {
 			return nil
 		}
 	}
@@ -234,12 +235,17 @@ func (l *loop) wake() {
 	}
 }
 
-// post makes the loop call f. After the loop has ended, f is not called.
-func (l *loop) post(f func()) {
+// post makes the loop call f, and reports whether it will: not after its end.
+func (l *loop) post(f func()) bool {
 	l.mu.Lock()
+	if l.ended {
+		l.mu.Unlock()
+		return false
+	}
 	l.posted = append(l.posted, f)
 	l.mu.Unlock()
 	l.wake()
+	return true
 }
 
 func (l *loop) complete(requests []*Request) {
@@ -265,15 +271,16 @@ func (l *loop) collect() {
 	}
 }
 
-// none reports whether no connection is on its way to this loop. A handshake posts its connection
-// before it ends, so handshakes are checked first.
-func (l *loop) none() bool {
+// ends reports whether no connection is on its way to this loop, and lets none come then. A
+// handshake posts its connection before it ends, so handshakes are checked first.
+func (l *loop) ends() bool {
 	if l.server.shakes.open() > 0 {
 		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.posted) == 0
+	l.ended = len(l.posted) == 0
+	return l.ended
 }
 
 func (l *loop) touch(c *conn) {

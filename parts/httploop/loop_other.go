@@ -21,7 +21,7 @@ type (
 func (s *Server) open(net.Listener) ([]*loop, error) { return nil, ErrUnsupported }
 
 func (l *loop) run() error          { return ErrUnsupported }
-func (l *loop) post(func())         {}
+func (l *loop) post(func()) bool    { return false }
 func (l *loop) drain()              {}
 func (l *loop) cutOff() int         { return 0 }
 func (l *loop) complete([]*Request) {}

@@ -28,19 +28,23 @@ func (l *loop) shake(fd int, remote netip.AddrPort) {
 	h.count.Add(1)
 	h.tasks.Go(func() {
 		defer h.count.Add(-1) // after the connection is the loop's
-		conn := netConn(fd)
-		if conn == nil { // no file descriptors are left, and it is closed
+		conn, err := netConn(fd)
+		if err != nil { // no file descriptors are left, and it is closed
+			s.door.Failed(err)
 			s.counts.connections.Add(-1)
 			return
 		}
 		t := h.begin(conn, s.options.ReadTimeout)
 		over := tls.Server(t, h.config)
-		err := over.HandshakeContext(h.ctx)
+		err = over.HandshakeContext(h.ctx)
 		h.finish(t)
 		if err == nil {
 			if fd, err = descriptor(conn); err == nil {
 				t.Conn = nil
-				l.post(func() { l.add(fd, remote, false, &secure{Conn: over, under: t}) })
+				if !l.post(func() { l.add(fd, remote, false, &secure{Conn: over, under: t}) }) {
+					unix.Close(fd)
+					s.counts.connections.Add(-1)
+				}
 				return
 			}
 		}

@@ -68,6 +68,7 @@ func TestOverTLS(t *testing.T) {
 		"cut off": TestCutOff, "buffered": TestMaxBuffered, "silent": TestSilentConnectionsHoldNoBuffer, "room": TestRefusedForRoomIsNotReset,
 		"given back": TestBufferedIsGivenBack, "slow": TestSlowClientsGiveWay, "leaves": TestLeaves, "behind": TestLeavesBehindRequestsUnderWay,
 		"continues": TestContinuesOnce, "desync": TestNoDesync,
+		"returns": TestReturns, "returns less often": TestReturnsLessOften, "pipelined": TestReturnsBetweenPipelined, "drain of returning": TestDrainOfReturning,
 	} {
 		t.Run(name, test)
 	}

@@ -23,8 +23,10 @@ type Conn struct {
 	framing *framing      // of its requests; nil: over TLS, or not followed
 
 	unread []byte // read by another server before it passed the connection on
-	gone   func() // called once, on close
-	closed atomic.Bool
+	gone   func() // called on close, once or several times
+	back   func() // returns the connection to that server; nil: it stays
+	stay   uint64 // requests that it has here before
+	fate   atomic.Int32
 
 	mu    sync.Mutex // a connection is asked only while no request is in progress
 	asked asked      // to stop waiting for a request
@@ -137,6 +139,9 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 	if c.Busy() {
 		return c.readBusy(p)
 	}
+	if c.framing != nil && c.returns(c.framing) {
+		return 0, io.EOF
+	}
 	for {
 		n, err = c.read(p)
 		if n == 0 && err == nil {
@@ -236,16 +241,17 @@ func (c *Conn) ends() bool {
 }
 
 // Close of an ending connection first waits until the client has read the last response, or for a
-// lull.
+// lull. It leaves a connection alone that has returned to another server.
 func (c *Conn) Close() error {
+	if !c.becomes(closed) {
+		return nil
+	}
 	if c.Busy() && c.owner.Leaving() && !c.owner.cut.Load() && c.CloseWrite() == nil {
 		c.TCPConn.SetReadDeadline(time.Now().Add(Lull))
 		io.CopyN(io.Discard, c.TCPConn, lingering)
 	}
 	err := c.TCPConn.Close()
 	c.owner.remove(c)
-	if !c.closed.Swap(true) {
-		c.gone()
-	}
+	c.gone()
 	return err
 }

@@ -111,6 +111,11 @@ func (f *framing) skipped() {
 	}
 }
 
+// between reports whether all that was read are whole requests that the handler has seen.
+func (f *framing) between() bool {
+	return f.part == inRequestLine && len(f.line) == 0 && !f.over.Load() && f.served == f.heads.Load()
+}
+
 func (f *framing) next() { f.part, f.head = inRequestLine, fields{} }
 
 // read1 reads a line without its end.

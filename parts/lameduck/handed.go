@@ -12,6 +12,8 @@ type Handed struct {
 	Unread []byte                   // bytes read and not served: within TLS if there is an Over
 	Over   func(net.Conn) *tls.Conn // returns the connection's TLS over the given one; nil means that it has none yet
 	Gone   func()                   // called when the connection is closed
+	Back   func()                   // called instead when it returns, between two requests; nil: it stays
+	Stay   uint64                   // requests that it has here before it returns, at least
 }
 
 // HandOver makes Accept return only the connections that are passed to give, for a server that

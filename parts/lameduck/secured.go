@@ -3,6 +3,7 @@ package lameduck
 import (
 	"context"
 	"crypto/tls"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ type secured struct {
 	*tls.Conn
 	framing framing
 	early   []byte // read before
+	known   *Conn  // below; nil: over a listener of another kind
 }
 
 func (c *secured) Read(p []byte) (n int, err error) {
@@ -22,11 +24,21 @@ func (c *secured) Read(p []byte) (n int, err error) {
 		if c.early = c.early[n:]; len(c.early) == 0 {
 			c.early = nil
 		}
+	} else if c.known != nil && c.known.returns(&c.framing) {
+		return 0, io.EOF
 	} else {
 		n, err = c.Conn.Read(p)
 	}
 	c.framing.read(p[:n])
 	return n, err
+}
+
+// Close leaves alone what has returned to another server.
+func (c *secured) Close() error {
+	if c.known != nil && !c.known.becomes(closed) {
+		return nil
+	}
+	return c.Conn.Close()
 }
 
 // TLS returns a listener over a Listener whose connections have TLS.
@@ -106,7 +118,7 @@ func (h *handshakes) shake(c net.Conn) net.Conn {
 	if err != nil || over.ConnectionState().NegotiatedProtocol == "h2" {
 		return c
 	}
-	s := &secured{Conn: over}
+	s := &secured{Conn: over, known: known}
 	if known != nil {
 		s.early, known.early = known.early, nil
 	}

@@ -62,6 +62,9 @@ func framingOf(c net.Conn) *framing {
 
 // follow updates a Conn with net/http's state of the connection.
 func follow(c net.Conn, state http.ConnState) {
+	if state == http.StateClosed { // here, but it may have returned to another server
+		return
+	}
 	known := Of(c)
 	if known == nil {
 		return

@@ -23,7 +23,7 @@ const prefix = "blockchain_"
 const otherMethod = "other"
 
 // handedOver is the help of a metric that exists with an event loop.
-const handedOver = "connections that the event loop handed over to net/http, by reason: a header field's name, path, method, host, body (too large), HTTP/2 or framing"
+const handedOver = "how often the event loop handed a connection over to net/http, by reason: a header field's name, path, method, host, body (too large), HTTP/2 or framing"
 
 // metrics counts the calls of JSON-RPC.
 type metrics struct {

@@ -54,7 +54,7 @@ var totals = []daemon.Metric{
 }
 
 // handedOver is the help of a metric that exists with event loops.
-const handedOver = "connections that event loops handed over to net/http, by reason: a header field's name, path, method, host, body (too large), HTTP/2 or framing"
+const handedOver = "how often event loops handed a connection over to net/http, by reason: a header field's name, path, method, host, body (too large), HTTP/2 or framing"
 
 // collect sets the totals from one reading.
 func (d *Dispatcher) collect(set daemon.Set) {

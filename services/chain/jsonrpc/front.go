@@ -255,7 +255,7 @@ func (f *Front) Drain(ctx context.Context) error {
 	return err
 }
 
-// HandedOver returns how many connections were handed over, by reason.
+// HandedOver returns how often a connection was handed over, by reason.
 func (f *Front) HandedOver() map[string]uint64 { return f.loops.HandedOver() }
 
 // Stats are counts of the loop.

@@ -122,7 +122,7 @@ func (f *Front) Stats() FrontStats {
 	return FrontStats{f.server.Stats(), len(f.queue)}
 }
 
-// HandedOver returns how many connections were handed over to net/http, by reason.
+// HandedOver returns how often a connection was handed over to net/http, by reason.
 func (f *Front) HandedOver() map[string]uint64 { return f.server.HandedOver() }
 
 const noticesPath = "/v1/notices"

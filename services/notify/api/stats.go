@@ -41,7 +41,7 @@ type Stats struct {
 	Backlog        int64  `json:"backlog"` // pending deliveries whose notices are not in memory
 	Streams        int    `json:"streams"`
 
-	HandedOver map[string]uint64 `json:"handed_over,omitempty"` // connections that event loops handed over to net/http, by reason
+	HandedOver map[string]uint64 `json:"handed_over,omitempty"` // how often event loops handed a connection over to net/http, by reason
 
 	States        map[string]int `json:"states"`         // subscriptions by state
 	Matching      int            `json:"matching"`       // subscriptions that the query selects

@@ -1,0 +1,153 @@
+//go:build linux
+
+package httploop
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"dyno/parts/lameduck"
+)
+
+// before runs a server before net/http's until the end of the test: what does not stay on the loop
+// is the handler's. By default the loop echoes.
+func before(t *testing.T, o Options, other http.HandlerFunc) *served {
+	t.Helper()
+	l, err := lameduck.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave, left := l.HandOver()
+	o.Leave, o.TLS, o.Loops = leave, everywhere, 1
+	if o.Turn == nil {
+		o.Turn = echoes
+	}
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := lameduck.NewServer(&http.Server{Handler: other}, l)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := s.Serve(l.TCP()); err != nil {
+			t.Error(err)
+		}
+	})
+	serving.Go(func() {
+		if everywhere != nil {
+			web.Serve(lameduck.TLS(l, everywhere))
+			return
+		}
+		web.Serve(l)
+	})
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		serving.Go(func() {
+			if err := s.Drain(ctx); err != nil {
+				t.Error(err)
+			}
+			left()
+		})
+		if err := web.Drain(ctx); err != nil {
+			t.Error(err)
+		}
+		serving.Wait()
+		if n := s.Stats().Connections; n != 0 {
+			t.Errorf("%d connections are counted at the end", n)
+		}
+	})
+	return &served{s, t, l.Addr().String(), nil}
+}
+
+func other(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	fmt.Fprintf(w, "other %s %s", r.URL.Path, body)
+}
+
+func (c *client) ask(path, body string) string {
+	c.t.Helper()
+	c.send(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body))
+	_, answer := c.answer("POST")
+	return answer
+}
+
+// A connection that left for one request comes back for the next, any number of times.
+func TestReturns(t *testing.T) {
+	s := before(t, Options{Serves: onlyA}, other)
+	c := s.dial()
+	for round := range 20 {
+		text := strings.Repeat("x", 100*round)
+		if got := c.ask("/b", text); got != "other /b "+text {
+			t.Fatalf("round %d: %q", round, got)
+		}
+		back := false
+		for range 10_000 { // net/http keeps a connection whose next request is faster than its own end of the one before
+			got := c.ask("/a", text)
+			if back = got == "POST /a  "+text; back {
+				break
+			}
+			if got != "other /a "+text {
+				t.Fatalf("round %d: %q", round, got)
+			}
+		}
+		if !back {
+			t.Fatalf("round %d: the connection did not come back", round)
+		}
+		if got := c.ask("/a", text); got != "POST /a  "+text {
+			t.Fatalf("round %d: %q after the connection came back", round, got)
+		}
+	}
+	if n := s.Stats(); n.Connections != 1 || n.Accepted != 1 {
+		t.Errorf("%d connections of %d accepted ones, want 1 of 1", n.Connections, n.Accepted)
+	}
+	c.send("POST /b HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+	if _, got := c.answer("POST"); got != "other /b " {
+		t.Error(got)
+	}
+	c.end()
+}
+
+// A connection that has requests for the other server alone comes back ever more rarely.
+func TestReturnsLessOften(t *testing.T) {
+	s := before(t, Options{Serves: onlyA}, other)
+	c := s.dial()
+	for range 100 {
+		if got := c.ask("/b", "x"); got != "other /b x" {
+			t.Fatal(got)
+		}
+	}
+	if n := s.HandedOver()[ReasonPath]; n > 7 { // away for 1, 2, 4, 8, 16, 32 and 64 requests
+		t.Errorf("it left %d times in 100 requests", n)
+	}
+}
+
+// Requests that arrive together are answered in order, whichever server answers them.
+func TestReturnsBetweenPipelined(t *testing.T) {
+	s := before(t, Options{Serves: onlyA}, other)
+	c := s.dial()
+	const mix = "GET /b HTTP/1.1\r\nHost: x\r\n\r\n" + get + get + "GET /c HTTP/1.1\r\nHost: x\r\n\r\n" + get
+	for range 50 {
+		c.send(mix)
+		for _, want := range []string{"/b", "/a", "/a", "/c", "/a"} {
+			if _, got := c.answer("GET"); !strings.Contains(got, want+" ") {
+				t.Fatalf("%q instead of an answer for %s", got, want)
+			}
+		}
+	}
+}
+
+// A server that drains does not wait for a connection that is away and silent.
+func TestDrainOfReturning(t *testing.T) {
+	for range 20 {
+		s := before(t, Options{Serves: onlyA, lull: time.Millisecond}, other)
+		c := s.dial()
+		c.ask("/b", "x") // the end of the test drains while the connection returns
+	}
+}

@@ -1,0 +1,27 @@
+package lameduck
+
+// A connection that another server has handed over returns to it between two requests: there each
+// of its requests costs less, and a proxy's connections carry requests for both servers.
+
+// The fates of a connection. The first one counts.
+const (
+	closed   int32 = 1 + iota
+	returned       // the other server has it, and alone uses it
+)
+
+// becomes gives the connection its fate, and reports whether it has that one.
+func (c *Conn) becomes(fate int32) bool {
+	return c.fate.CompareAndSwap(0, fate) || c.fate.Load() == fate
+}
+
+// returns gives the connection back if it may go, and reports whether it did. Each Read calls it
+// first: that of the goroutine that serves the connection, before it waits for the next request,
+// and that of net/http's other one, for which a request is always in progress.
+func (c *Conn) returns(f *framing) bool {
+	if c.back == nil || c.Busy() || f.served < c.stay || !f.between() || c.owner.Leaving() || !c.becomes(returned) {
+		return false
+	}
+	c.owner.remove(c)
+	c.back()
+	return true
+}
