@@ -50,6 +50,9 @@ func rowsHTML(t sections.Table) string {
 func runText(e *record.Experiment, id string) string {
 	n, of, ok := folder.RunName(id)
 	if u := e.InProgress; !ok && u != nil && u.Expected == 0 && !u.Ends.IsZero() {
+		if len(e.Variants) == 1 {
+			return e.Variants[0].Name + " is measured in slices"
+		}
 		return "the variants take turns"
 	}
 	if !ok {

@@ -107,7 +107,9 @@
   let rounds = [], turnShape = '';
   const turns = news => {
     const shape = JSON.stringify(news.panels.map(p => [p.title, p.lines.map(l => l.label)]));
-    const latest = () => { if (!$('turn-panels').matches(':hover')) for (const u of rounds) u.setLegend({idx: news.rounds.length - 1}, false); };
+    // A slice is at the peak or judged by the SLO, so that each line has its own last point.
+    const last = u => u.data.map(y => y.findLastIndex(v => v != null));
+    const latest = () => { if (!$('turn-panels').matches(':hover')) for (const u of rounds) u.setLegend({idxs: last(u)}, false); };
     if (shape === turnShape) {
       rounds.forEach((u, i) => u.setData([news.rounds, ...news.panels[i].lines.map(l => l.y)]));
       return latest();
@@ -188,6 +190,7 @@
     source?.close();
     source = null;
   });
+  $('runs').hidden = !rows.childElementCount;
   draw(true);
   connect();
 })();
