@@ -40,8 +40,8 @@ type answer struct {
 	Runs    int    `json:"runs"`
 	Valid   int    `json:"valid"`
 
-	metric string          // of the ratios
-	ratios []view.RatioRow // of the variants
+	metric string                     // of the answer
+	ratios map[string][]view.RatioRow // of the variants, by metric
 }
 
 func newReports(s *index) *reports {
@@ -116,5 +116,9 @@ func (r *reports) answer(ctx context.Context, name string) (answer, error) {
 
 func answerOf(b *built) answer {
 	all, valid := b.report.Count()
-	return answer{Answer: b.report.Answer, Invalid: b.report.Invalid != "", Runs: all, Valid: valid, metric: b.report.RatioMetric, ratios: ratiosOf(b.report)}
+	out := answer{Answer: b.report.Answer, Invalid: b.report.Invalid != "", Runs: all, Valid: valid, metric: b.report.RatioMetric, ratios: ratiosOf(b.report)}
+	if c := b.report.Comparison; c != nil {
+		out.metric = c.Metric
+	}
+	return out
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/report"
@@ -171,6 +172,7 @@ type searchPage struct {
 	Name, Title, Kind string
 	State             State
 	Answer            string
+	Metric            string        // of the ratios
 	Ratios            template.HTML // of all experiments so far; empty: none has a ratio
 	Steps             template.HTML
 	Live              *runPage // nil: none is in progress
@@ -184,7 +186,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request, name string, of 
 		return
 	}
 	p := searchPage{Name: name, Title: cmp.Or(format.Subject(steps[0].Exp), name), Kind: searchKind(steps[0].Exp), Answer: s.index.found(name)}
-	rows, ratios, states, changed := []stepRow{}, view.Ratios{}, []State{}, time.Time{}
+	rows, ratios, states, changed := []stepRow{}, view.Ratios{Metric: gateMetric(steps[0].Exp)}, []State{}, time.Time{}
 	for _, h := range steps {
 		row := stepRow{head: h}
 		row.state, _ = s.index.state(h.Name)
@@ -192,12 +194,8 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request, name string, of 
 			p.Live = &runPage{h.Name, p.Title, h.Exp, Going}
 		} else if a, err := s.reports.answer(r.Context(), h.Name); err == nil {
 			row.answer = a.Answer
-			if len(ratios.Rows) == 0 {
-				ratios.Metric = a.metric
-			}
-			if a.metric == ratios.Metric {
-				ratios.Rows = append(ratios.Rows, a.ratios...)
-			}
+			ratios.Metric = cmp.Or(ratios.Metric, a.metric)
+			ratios.Rows = append(ratios.Rows, a.ratios[ratios.Metric]...)
 		}
 		rows, states = append(rows, row), append(states, row.state)
 		if h.Stamp.Changed.After(changed) {
@@ -206,6 +204,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request, name string, of 
 	}
 	p.State = searchState(p.Answer, changed, states...)
 	if p.Steps, err = html.Table(stepTable(rows)); err == nil && len(ratios.Rows) > 0 {
+		p.Metric = cmp.Or(format.Metrics[ratios.Metric], ratios.Metric)
 		p.Ratios, err = html.Ratios(ratios)
 	}
 	if err != nil {
@@ -234,11 +233,32 @@ func stepTable(of []stepRow) sections.Table {
 	return t
 }
 
-// ratiosOf are the ratios of a report's variants to what they were compared with.
-func ratiosOf(r *report.Report) (out []view.RatioRow) {
+// gateMetric is the metric that a search judges by, as its command says; empty: it has no gate.
+func gateMetric(e *record.Experiment) string {
+	for i, arg := range e.Command {
+		value, joined := strings.CutPrefix(arg, "--gate=")
+		if arg == "--gate" && i+1 < len(e.Command) {
+			value, joined = e.Command[i+1], true
+		}
+		if g, err := compare.ParseGate(value); joined && err == nil {
+			return g.Metric
+		}
+	}
+	return ""
+}
+
+// ratiosOf are the ratios of a report's variants to what they were compared with, by metric.
+func ratiosOf(r *report.Report) map[string][]view.RatioRow {
+	out := map[string][]view.RatioRow{}
+	for _, c := range r.Metrics {
+		out[c.Metric] = append(out[c.Metric], view.RatioRow{Name: c.B, Ratio: format.Measured(c.Ratio), Interval: format.IntervalOf(c.Interval), Verdict: c.Verdict})
+	}
+	if len(out[r.RatioMetric]) > 0 {
+		return out
+	}
 	for _, s := range r.Steps {
 		if s.Ratio.Known() {
-			out = append(out, view.RatioRow{Name: s.Name, Ratio: s.Ratio, Interval: s.RatioInterval, Verdict: s.Verdict})
+			out[r.RatioMetric] = append(out[r.RatioMetric], view.RatioRow{Name: s.Name, Ratio: s.Ratio, Interval: s.RatioInterval, Verdict: s.Verdict})
 		}
 	}
 	return out
