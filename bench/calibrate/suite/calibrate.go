@@ -107,7 +107,7 @@ func (o *Options) one(ctx context.Context, hog string, s Server, repeat int, ins
 	}
 	began := time.Now()
 	exp, err := experiment.Execute(ctx, experiment.Options{
-		Scenario: s.scenario(seed, inside),
+		Scenario: s.Scenario(seed, inside),
 		Out:      filepath.Join(o.Out, folderName(s.Name, seed, inside)),
 		Depth:    o.Depth,
 		NoPMQoS:  o.NoPMQoS,
@@ -121,8 +121,8 @@ func (o *Options) one(ctx context.Context, hog string, s Server, repeat int, ins
 	return c, nil
 }
 
-// scenario returns the scenario that starts and drives a server.
-func (s Server) scenario(seed uint64, inside string) *scenario.Scenario {
+// Scenario returns the scenario that starts a server and diagnoses it.
+func (s Server) Scenario(seed uint64, inside string) *scenario.Scenario {
 	return &scenario.Scenario{
 		Name: s.Name, Mode: record.KindDiagnose,
 		Target: scenario.Target{Process: scenario.Process{

@@ -163,3 +163,10 @@ func names(servers []Server) string {
 	}
 	return strings.Join(families, ", ")
 }
+
+// Servers builds the servers and returns those of the given names or families; none: all. The
+// caller calls remove when it needs them no longer.
+func Servers(ctx context.Context, only []string, say func(string)) (servers []Server, remove func(), err error) {
+	_, servers, remove, err = Options{Only: only, Say: say}.chosen(ctx)
+	return servers, remove, err
+}

@@ -77,7 +77,7 @@ func TestFolderIsReadAgain(t *testing.T) {
 func TestScenarioOfAServer(t *testing.T) {
 	s := Server{binary: "/bin/bounds", Name: "thinking", Truth: "lock", Also: []string{"cpu"}, Method: "POST", Path: "/buy", BodyBytes: 3, Invisible: []string{"none"}}
 	s.Load.ThinkMs, s.Load.MaxRate, s.Load.Engine, s.Load.HTTP2 = 2.5, 200, "std", true
-	sc := s.scenario(7, "pprof")
+	sc := s.Scenario(7, "pprof")
 	want := []string{"--server", "thinking", "--seed", "7", "--inside", "pprof"}
 	if sc.Mode != record.KindDiagnose || !slices.Equal(sc.Target.Command, []string{"/bin/bounds"}) || !slices.Equal(sc.Target.Args, want) {
 		t.Errorf("starts %+v", sc.Target.Process)

@@ -63,7 +63,7 @@ func remedyFolder(s Server) string { return s.Name + "-remedied" }
 
 // remedied returns the scenario that compares a server with its first remedy.
 func (s Server) remedied(seed uint64, inside string) *scenario.Scenario {
-	sc := s.scenario(seed, inside)
+	sc := s.Scenario(seed, inside)
 	sc.Mode, sc.Load.Connections, sc.Load.Timeout = record.KindCompare, 64, 10*time.Second
 	changed := scenario.Variant{Name: "remedied", Change: s.Remedies[0].Text}
 	for _, name := range slices.Sorted(maps.Keys(s.Remedies[0].Scale)) {

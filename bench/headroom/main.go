@@ -1,0 +1,82 @@
+// Command headroom holds forecasts of a service's headroom, made from inside the process at a share
+// of its load, against what the service then carries: the servers of subjects/bounds and
+// bench/libraries, whose bounds are known. It says whether such a forecast may be offered to users.
+//
+// It is not for users' services.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"dyno/bench/calibrate/suite"
+	"dyno/lab/load"
+
+	"github.com/spf13/pflag"
+)
+
+const usage = `Headroom finds the peak of each server, sends it 30 and 50% of that, evenly (Poisson) and in bursts, looks inside as dyno
+could without a load of its own (profiles and a short execution trace), and prints the forecast beside the truth. It
+runs in this repository's root and takes a minute and a half per server.
+
+Usage: go run ./bench/headroom [SERVER|FAMILY]... [flags]
+
+  go run ./bench/headroom                      all servers in Go
+  go run ./bench/headroom lock --shares 0.5    one family
+
+`
+
+func main() {
+	load.SpareProcs()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, pflag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "headroom:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	f := pflag.NewFlagSet("headroom", pflag.ContinueOnError)
+	f.Usage = func() { fmt.Fprint(os.Stderr, usage, f.FlagUsages()) }
+	shares := f.Float64Slice("shares", []float64{0.3, 0.5}, "shares of the peak at which to look")
+	asJSON := f.Bool("json", false, "print one JSON object on stdout")
+	out := f.String("out", filepath.Join("dyno-out", "headroom-"+time.Now().Format("20060102-150405")), "folder for the records")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	servers, remove, err := suite.Servers(ctx, f.Args(), func(text string) { fmt.Fprintln(os.Stderr, text) })
+	if err != nil {
+		return err
+	}
+	defer remove()
+	servers = slices.DeleteFunc(servers, func(s suite.Server) bool { return s.Runtime != "" || s.Neighbour })
+	var all []observation
+	for i, s := range servers {
+		fmt.Fprintf(os.Stderr, "%d of %d  %s\n", i+1, len(servers), s.Name)
+		more, err := observe(ctx, s, *out, *shares, []string{"poisson", bursty})
+		all = append(all, more...)
+		if ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", s.Name, err)
+		}
+	}
+	if *asJSON {
+		return json.NewEncoder(os.Stdout).Encode(struct {
+			Observations []observation `json:"observations"`
+			Summary      summary       `json:"summary"`
+		}{all, summarise(all)})
+	}
+	table(os.Stdout, all)
+	return ctx.Err()
+}
