@@ -159,11 +159,19 @@ func (in *importing) complete(form importer.Form, name string) error {
 	return nil
 }
 
-// write writes the scenario and its other files. It never replaces an existing file.
-func (in *importing) write(result *importer.Result) error {
+// write writes the scenario and its other files, all or none. It never replaces an existing file.
+func (in *importing) write(result *importer.Result) (err error) {
 	if err := create(in.out, result.Scenario, 0o644); err != nil {
 		return err
 	}
+	written := []string{in.out}
+	defer func() {
+		for _, name := range written {
+			if err != nil {
+				err = errors.Join(err, os.Remove(name))
+			}
+		}
+	}()
 	for _, f := range result.Files {
 		mode := os.FileMode(0o644)
 		if f.Secret {
@@ -171,13 +179,14 @@ func (in *importing) write(result *importer.Result) error {
 		}
 		name := filepath.Join(filepath.Dir(in.out), filepath.Base(f.Name))
 		if err := create(name, f.Data, mode); err != nil {
-			return errors.Join(err, os.Remove(in.out))
+			return err
 		}
+		written = append(written, name)
 	}
 	return nil
 }
 
-// create writes a new file; it fails if the file exists.
+// create writes a new file, whole or not; it fails if the file exists.
 func create(name string, data []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, os.ErrExist) {
@@ -187,7 +196,10 @@ func create(name string, data []byte, mode os.FileMode) error {
 		return err
 	}
 	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	return nil
 }
 
 // input reads a file, or stdin.

@@ -84,7 +84,7 @@ type Conn struct {
 }
 
 // Dial opens a WebSocket to a URL (ws or wss); it returns after the handshake. longest bounds a
-// received message in bytes. ctx bounds the handshake only.
+// received message in bytes. ctx bounds the handshake only. secure may be nil.
 func Dial(ctx context.Context, u *url.URL, header http.Header, secure *tls.Config, longest int) (*Conn, error) {
 	conn, err := dial(ctx, u, secure)
 	if err != nil {
@@ -110,16 +110,11 @@ func dial(ctx context.Context, u *url.URL, secure *tls.Config) (net.Conn, error)
 	if port == "" {
 		port = map[string]string{"ws": "80", "wss": "443"}[u.Scheme]
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
-	if err != nil || u.Scheme != "wss" {
-		return conn, err
+	address := net.JoinHostPort(u.Hostname(), port)
+	if u.Scheme == "wss" {
+		return (&tls.Dialer{Config: secure}).DialContext(ctx, "tcp", address)
 	}
-	over := tls.Client(conn, secure)
-	if err := over.HandshakeContext(ctx); err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("TLS: %w", err)
-	}
-	return over, nil
+	return new(net.Dialer).DialContext(ctx, "tcp", address)
 }
 
 // acceptKey is the GUID that RFC 6455, section 1.3, prescribes for Sec-WebSocket-Accept.

@@ -63,7 +63,7 @@ type endLine struct {
 func checkTag(tag string) error {
 	kind, _, divided := strings.Cut(tag, ".")
 	switch kind {
-	case record.HistService, record.HistLag, record.HistDelivery, record.HistOpening, record.HistGap:
+	case record.HistService, record.HistLag, record.HistDelivery, record.HistOpening, record.HistFlow, record.HistGap:
 		if divided {
 			return fmt.Errorf("histogram %.*q: %s is not divided by status or class", maxName, tag, kind)
 		}
