@@ -15,6 +15,7 @@ var board = debugpage.Board{
 		{Title: "Queries a statement", Kind: debugpage.Share, Metric: "orders_batched_total", Of: "orders_batches_total", Note: "that shared its round trip"},
 		{Title: "Breakers open", Kind: debugpage.Now, Metric: "orders_breakers_open", Note: "the database fails, or is slow"},
 		{Title: "Second version differs", Kind: debugpage.Rate, Metric: "orders_release_different_total", Note: "in answers to copies of reads"},
+		{Title: "Second version's share", Kind: debugpage.Now, Metric: "orders_release_fraction", Note: "of the accounts or the reads"},
 	},
 	Tables: []debugpage.Table{{
 		Title: "Routes", Row: "Route", Label: "route", None: "There are no routes yet.",

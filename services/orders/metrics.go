@@ -26,6 +26,8 @@ func releaseMetrics(r *release.Release) []daemon.Metric {
 		{Name: "release_same_total", Help: "copies of reads that the second version answered alike", Read: func() float64 { return float64(compared().Same) }},
 		{Name: "release_different_total", Help: "copies of reads that it answered otherwise", Read: func() float64 { return float64(compared().Different) }},
 		{Name: "release_failed_total", Help: "copies of reads that it did not answer", Read: func() float64 { return float64(compared().Failed) }},
+		{Name: "release_fraction", Help: "share of the reads or accounts that a second version gets", Read: func() float64 { return r.Status().Share }},
+		{Name: "release_rolled_back_total", Help: "releases that a rule has rolled back", Read: func() float64 { return float64(r.RolledBack()) }},
 		{Name: "release_dropped_total", Help: "copies of reads that were not sent, as too many waited", Read: func() float64 { return float64(compared().Dropped) }},
 	}
 }

@@ -32,7 +32,11 @@ func (s *Sweep) Answer(slo record.SLO, variants []string) string {
 		within = " with p99 <= " + format.Round(bound) + " ms"
 	}
 	if len(best) == 0 {
-		return fmt.Sprintf("None of %s stayed within%s at any rate.", format.Plural(len(variants), "variant"), within)
+		none := fmt.Sprintf("None of %s accepted anything", format.Plural(len(variants), "variant"))
+		if bound.Known() {
+			none = fmt.Sprintf("None of %s had a p99 of %s ms at most", format.Plural(len(variants), "variant"), format.Round(bound))
+		}
+		return none + " at any rate."
 	}
 	var names []string
 	for _, name := range variants {

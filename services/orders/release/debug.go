@@ -44,7 +44,7 @@ func (r *Release) Status() Status {
 	s := Status{
 		Stage: r.stage, Share: r.stage.Share(), Latest: r.latest,
 		Decisions:    append([]Decision{}, r.decisions...),
-		PeriodLength: r.period.String(), Rules: r.rules,
+		PeriodLength: r.rules.Period.String(), Rules: r.rules,
 	}
 	c := r.last
 	if c == nil {
@@ -62,28 +62,21 @@ func (r *Release) Status() Status {
 	return s
 }
 
-// command is the body of POST start.
-type command struct {
-	URL      string  `json:"url"`
-	Mode     Mode    `json:"mode"`
-	Fraction float64 `json:"fraction"` // 0 means 0.01
-}
-
-// maxCommand is its maximum size, in bytes.
-const maxCommand = 4 << 10
+// maxPlan is the maximum size of a Plan in JSON, in bytes.
+const maxPlan = 4 << 10
 
 // Handler serves the debug address, whose guard it relies on. GET returns the Status; POST to
-// .../start (with {"url","mode","fraction"}), .../promote and .../rollback change it and return it,
+// .../start (with a Plan), .../promote and .../rollback change it and return it,
 // too. Mount it at its path with and without a final slash: it reads only the last element.
 func (r *Release) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		act, ok := map[string]func() error{
 			"start": func() error {
-				c, err := parseCommand(http.MaxBytesReader(w, req.Body, maxCommand))
+				p, err := parsePlan(http.MaxBytesReader(w, req.Body, maxPlan))
 				if err != nil {
 					return err
 				}
-				return r.Start(c.URL, c.Mode, c.Fraction)
+				return r.Start(p)
 			},
 			"promote":  r.Promote,
 			"rollback": r.Rollback,
@@ -118,16 +111,16 @@ func statusOf(err error) int {
 	return http.StatusBadRequest
 }
 
-func parseCommand(body io.Reader) (c command, err error) {
+func parsePlan(body io.Reader) (p Plan, err error) {
 	d := json.NewDecoder(body)
 	d.DisallowUnknownFields()
-	if err := d.Decode(&c); err != nil {
-		return command{}, fmt.Errorf(`reading the body: %w; send {"url":"http://HOST:PORT","mode":"shadow" or "canary","fraction":0.01}`, err)
+	if err := d.Decode(&p); err != nil {
+		return Plan{}, fmt.Errorf(`reading the body: %w; send {"url":"http://HOST:PORT","mode":"shadow" or "canary","fraction":0.01}`, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return command{}, errors.New("reading the body: more follows the object")
+		return Plan{}, errors.New("reading the body: more follows the object")
 	}
-	return c, nil
+	return p, nil
 }
 
 func reply(w http.ResponseWriter, status int, v any) {

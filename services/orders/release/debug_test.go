@@ -47,7 +47,15 @@ func TestHandler(t *testing.T) {
 		{"POST", "/start", `{"url":"http://127.0.0.1:1","mode":"off"}`, 400, "off", 0},
 		{"POST", "/start", `{"url":"http://127.0.0.1:1","mode":"canary","fraction":1.1}`, 400, "off", 0},
 		{"POST", "/start", `{"url":"http://127.0.0.1:1","mode":"canary","fraction":-1}`, 400, "off", 0},
-		{"POST", "/start", `{"url":"` + strings.Repeat("a", maxCommand) + `"}`, 400, "off", 0},
+		{"POST", "/start", `{"url":"` + strings.Repeat("a", maxPlan) + `"}`, 400, "off", 0},
+		{"POST", "/start", `{"url":"http://127.0.0.1:1","mode":"canary","stages":[0.5,0.1]}`, 400, "off", 0},
+		{"POST", "/start", `{"url":"http://127.0.0.1:1","mode":"canary","stages":[0.5,0.5]}`, 400, "off", 0},
+		{"POST", "/start", `{"url":"http://127.0.0.1:1","mode":"canary","stages":[0.5,1.5]}`, 400, "off", 0},
+		{"POST", "/start", `{"url":"http://127.0.0.1:1","mode":"canary","period":"soon"}`, 400, "off", 0},
+		{"POST", "/start", `{"url":"http://127.0.0.1:1","mode":"canary","period":"1ns"}`, 400, "off", 0},
+		{"POST", "/start", `{"url":"http://127.0.0.1:1","mode":"canary","good_periods":-1}`, 400, "off", 0},
+		{"POST", "/start", `{"url":"http://127.0.0.1:1","mode":"canary","slow_p95":"-1s"}`, 400, "off", 0},
+		{"POST", "/start", `{"url":"http://127.0.0.1:1","mode":"canary","more_errors":2}`, 400, "off", 0},
 		{"POST", "/start", start, 200, "shadow", 0.5},
 		{"POST", "/start", start, 409, "shadow", 0.5},
 		{"POST", "/promote", "", 200, "canary", 0.01},
@@ -56,6 +64,10 @@ func TestHandler(t *testing.T) {
 		{"POST", "/promote", "", 409, "canary", 1},
 		{"POST", "/rollback", "", 200, "off", 0},
 		{"POST", "/start", `{"url":"https://127.0.0.1:1/base","mode":"canary"}`, 200, "canary", 0.01},
+		{"POST", "/rollback", "", 200, "off", 0},
+		{"POST", "/start", `{"url":"http://127.0.0.1:1","mode":"canary","stages":[0.2,0.6],"period":"1h","slow_p95":"30ms"}`, 200, "canary", 0.2},
+		{"POST", "/promote", "", 200, "canary", 0.6},
+		{"POST", "/promote", "", 409, "canary", 0.6},
 	} {
 		if status, _ := ask(t, h, step.method, step.path, step.body); status != step.status {
 			t.Errorf("step %d, %s %s: %d, want %d", i, step.method, step.path, status, step.status)
@@ -65,18 +77,33 @@ func TestHandler(t *testing.T) {
 		}
 	}
 	_, got := ask(t, h, "GET", "", "")
-	if n := len(got["decisions"].([]any)); n != 6 {
+	if n := len(got["decisions"].([]any)); n != 9 {
 		t.Errorf("%d decisions are kept, want those that were made", n)
 	}
 }
 
-func FuzzCommand(f *testing.F) {
+func FuzzPlan(f *testing.F) {
 	f.Add(`{"url":"http://127.0.0.1:1","mode":"shadow","fraction":0.5}`)
 	f.Add(`{"url":"","fraction":1e400}`)
+	f.Add(`{"stages":[0.1,0.5],"period":"1s","good_periods":2,"min_requests":10,"slow_periods":1,"slow_p95":"5ms","more_errors":0.01}`)
 	f.Fuzz(func(t *testing.T, body string) {
-		c, err := parseCommand(strings.NewReader(body))
-		if err != nil && c != (command{}) {
-			t.Errorf("%+v beside %v", c, err)
+		p, err := parsePlan(strings.NewReader(body))
+		if err != nil {
+			return
+		}
+		r, err := p.rules(usual)
+		if err != nil {
+			return
+		}
+		share := 0.0
+		for s, a := r.begin(Canary, 0), Promote; a == Promote; s, a = r.promote(s) {
+			if !(s.Share() > share && s.Share() <= 1) {
+				t.Fatalf("from %v to %v", share, s.Share())
+			}
+			share = s.Share()
+		}
+		if r.Period <= 0 || r.GoodPeriods < 1 || r.SlowPeriods < 1 || r.MinRequests < 1 {
+			t.Errorf("%+v", r)
 		}
 	})
 }

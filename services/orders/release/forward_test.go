@@ -191,7 +191,7 @@ func TestSides(t *testing.T) {
 		req := &web.Request{Account: "A" + strings.Repeat("x", i%7) + string(rune('a'+i%26)) + time.Duration(i).String()}
 		at := side("a", req)
 		moved = moved || at != side("b", req)
-		for _, share := range stages {
+		for _, share := range usual.Stages {
 			if at < share {
 				counts[share]++
 			}

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -18,6 +19,9 @@ const (
 
 // Rules decide on promotion and rollback of a canary.
 type Rules struct {
+	Stages []float64     `json:"stages"`    // successive shares of accounts that a canary answers
+	Period time.Duration `json:"period_ns"` // between two decisions
+
 	GoodPeriods int `json:"good_periods"` // consecutive periods in a stage before a promotion
 
 	// A period counts when the second version has answered this many requests in it; until then it
@@ -29,12 +33,9 @@ type Rules struct {
 	MoreErrors  float64       `json:"more_errors"`  // share above the stable version's that causes an immediate rollback
 }
 
-// usual are the rules of every gateway. Of 100 requests the error share has a standard deviation of
+// usual are the rules of a release whose Plan has no others. Of 100 requests the error share has a standard deviation of
 // 0.05 at a share of 0.5, and 0.01 at usual shares, and five are slower than the p95.
-var usual = Rules{GoodPeriods: 6, MinRequests: 100, SlowPeriods: 3, SlowP95: 120 * time.Millisecond, MoreErrors: 0.05}
-
-// stages are the successive shares of accounts that a canary answers.
-var stages = []float64{0.01, 0.15, 1}
+var usual = Rules{Stages: []float64{0.01, 0.15, 1}, Period: 10 * time.Second, GoodPeriods: 6, MinRequests: 100, SlowPeriods: 3, SlowP95: 120 * time.Millisecond, MoreErrors: 0.05}
 
 // Stage is the progress of a release. Only the functions below change it, without clock or network.
 type Stage struct {
@@ -87,13 +88,15 @@ const (
 	Rollback Action = "rollback"
 )
 
-// begin returns the first stage of a release. From an unusual share, the usual ones above follow.
-func begin(m Mode, share float64) Stage {
-	if m == Shadow {
-		return Stage{Mode: m, Stages: []float64{share}}
-	}
+// begin returns the first stage of a release. From another share than the first, those above it
+// follow; 0 means the first.
+func (r Rules) begin(m Mode, share float64) Stage {
+	share = cmp.Or(share, r.Stages[0])
 	s := Stage{Mode: m, Stages: []float64{share}}
-	for _, next := range stages {
+	if m == Shadow {
+		return s
+	}
+	for _, next := range r.Stages {
 		if next > share {
 			s.Stages = append(s.Stages, next)
 		}
@@ -127,15 +130,15 @@ func (r Rules) judge(s Stage, p Period) (next Stage, a Action, reason string) {
 	if s.Good < r.GoodPeriods || s.Completed {
 		return s, Hold, fmt.Sprintf("good periods: %d", s.Good)
 	}
-	next, a = promote(s)
+	next, a = r.promote(s)
 	return next, a, fmt.Sprintf("good periods: %d", s.Good)
 }
 
 // promote returns the next stage; after a shadow the first of a canary.
-func promote(s Stage) (Stage, Action) {
+func (r Rules) promote(s Stage) (Stage, Action) {
 	switch {
 	case s.Mode == Shadow:
-		return begin(Canary, stages[0]), Promote
+		return r.begin(Canary, 0), Promote
 	case s.Index == len(s.Stages)-1:
 		s.Completed = true
 		return s, Complete

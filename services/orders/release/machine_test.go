@@ -53,7 +53,7 @@ func TestRules(t *testing.T) {
 			[]Action{Hold, Rollback}, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := begin(Canary, 0.01)
+			s := usual.begin(Canary, 0.01)
 			rules := usual
 			rules.GoodPeriods = 3
 			for i, p := range test.periods {
@@ -84,16 +84,16 @@ func TestStages(t *testing.T) {
 		{Canary, 0.01, []float64{0.01, 0.15, 1}}, {Canary, 0.05, []float64{0.05, 0.15, 1}},
 		{Canary, 0.15, []float64{0.15, 1}}, {Canary, 1, []float64{1}}, {Shadow, 0.5, []float64{0.5}},
 	} {
-		s := begin(test.mode, test.share)
+		s := usual.begin(test.mode, test.share)
 		if !slices.Equal(s.Stages, test.want) || s.Share() != test.share {
 			t.Errorf("%s %v: %+v", test.mode, test.share, s)
 		}
 	}
-	s, a := promote(begin(Shadow, 0.5))
+	s, a := usual.promote(usual.begin(Shadow, 0.5))
 	if a != Promote || s.Mode != Canary || s.Share() != 0.01 {
 		t.Errorf("a shadow is promoted to %+v", s)
 	}
-	if s, a, _ := usual.judge(begin(Shadow, 1), period(time.Hour, 1000)); a != Hold || s.Mode != Shadow {
+	if s, a, _ := usual.judge(usual.begin(Shadow, 1), period(time.Hour, 1000)); a != Hold || s.Mode != Shadow {
 		t.Errorf("a shadow is judged: %s", a)
 	}
 }
@@ -115,7 +115,7 @@ func TestByTheBook(t *testing.T) {
 		return Period{arm("stable"), arm("second")}
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		s := begin(Canary, 0.01)
+		s := usual.begin(Canary, 0.01)
 		var stage []bool // periods of this stage that count; true means good
 		baseline := 0.0
 		for _, p := range rapid.SliceOfN(anyPeriod, 20, 60).Draw(t, "periods") {

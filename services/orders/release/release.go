@@ -11,7 +11,6 @@
 package release
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,23 +29,21 @@ import (
 // Options configure a Release.
 type Options struct {
 	Client  *http.Client  // for second versions; it follows no redirects; nil means a new one
-	Period  time.Duration // between two decisions on a canary
 	Timeout time.Duration // of a request to the second version, with its body
-	Rules   Rules
+	Rules   Rules         // for plans without others
 	Log     *slog.Logger
 }
 
 // Usual are the options of every gateway.
 func Usual(log *slog.Logger) Options {
-	return Options{Period: 10 * time.Second, Timeout: 2 * time.Second, Rules: usual, Log: log}
+	return Options{Timeout: 2 * time.Second, Rules: usual, Log: log}
 }
 
 // Release passes requests to two versions. New creates it.
 type Release struct {
 	client  *http.Client
-	period  time.Duration
 	timeout time.Duration
-	rules   Rules
+	usual   Rules
 	log     *slog.Logger
 	zstd    *zstd.Decoder
 
@@ -55,10 +52,12 @@ type Release struct {
 	shadowQueue chan copied
 
 	mu        sync.Mutex
+	rules     Rules // of the current release, or of the last one
 	stage     Stage
 	last      *rollout // kept after its end, for Status
 	latest    Period   // the last complete one
 	decisions []Decision
+	rolled    int // releases that a rule has rolled back
 
 	began chan struct{} // holds one value when a new period must start
 	ctx   context.Context
@@ -90,8 +89,8 @@ func New(o Options) (*Release, error) {
 	}
 	r := &Release{
 		client:      newClient(o.Client),
-		period:      o.Period,
 		timeout:     o.Timeout,
+		usual:       o.Rules,
 		rules:       o.Rules,
 		log:         o.Log,
 		zstd:        decoder,
@@ -125,6 +124,13 @@ func (r *Release) Wrap(next web.Handler) web.Handler {
 // Idle reports whether there is no release: Wrap's Handler then only calls the stable version.
 func (r *Release) Idle() bool { return r.rollout.Load() == nil }
 
+// RolledBack returns the number of releases that a rule has rolled back.
+func (r *Release) RolledBack() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.rolled
+}
+
 // Close passes all requests to the stable version again, and waits until no copy is in progress.
 func (r *Release) Close() {
 	r.rollout.Store(nil)
@@ -140,33 +146,6 @@ var (
 	errLast    = errors.New("the release is in its last stage: replace the stable version, then roll back")
 )
 
-// Start starts a release: a shadow of a share of the reads, or a canary for a share of the
-// accounts. A share of 0 means 0.01.
-func (r *Release) Start(target string, mode Mode, share float64) error {
-	base, err := parseTarget(target)
-	if err != nil {
-		return err
-	}
-	if mode != Shadow && mode != Canary {
-		return fmt.Errorf("mode %.20q is neither %q nor %q", mode, Shadow, Canary)
-	}
-	if !(share >= 0 && share <= 1) {
-		return fmt.Errorf("fraction %v is not between 0 and 1", share)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case r.ctx.Err() != nil:
-		return errors.New("the gateway is stopping")
-	case r.stage.Mode != Off:
-		return errRunning
-	}
-	r.last, r.latest = nil, Period{}
-	r.turn(begin(mode, cmp.Or(max(share, 0), stages[0])), base)
-	r.decide(Start, "operator", "asked for")
-	return nil
-}
-
 // Promote continues with the next stage.
 func (r *Release) Promote() error {
 	r.mu.Lock()
@@ -174,7 +153,7 @@ func (r *Release) Promote() error {
 	if r.stage.Mode == Off {
 		return errNone
 	}
-	next, a := promote(r.stage)
+	next, a := r.rules.promote(r.stage)
 	if a == Complete {
 		return errLast
 	}
@@ -217,7 +196,7 @@ func (r *Release) turn(s Stage, base *url.URL) {
 }
 
 func (r *Release) periods() {
-	timer := time.NewTimer(r.period)
+	timer := time.NewTimer(r.period())
 	defer timer.Stop()
 	for {
 		select {
@@ -227,8 +206,14 @@ func (r *Release) periods() {
 		case <-timer.C:
 			r.endPeriod()
 		}
-		timer.Reset(r.period)
+		timer.Reset(r.period())
 	}
+}
+
+func (r *Release) period() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.rules.Period
 }
 
 func (r *Release) endPeriod() {
@@ -252,6 +237,9 @@ func (r *Release) endPeriod() {
 		r.stage = next
 	}
 	if c.mode == Canary {
+		if a == Rollback {
+			r.rolled++
+		}
 		r.decide(a, "rule", reason)
 	}
 }

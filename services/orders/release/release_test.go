@@ -172,7 +172,7 @@ func (s *stand) spend(t *testing.T) map[int]bool {
 
 func begins(t *testing.T, s *stand, mode Mode, share float64) {
 	t.Helper()
-	if err := s.Start(target, mode, share); err != nil {
+	if err := s.Start(Plan{URL: target, Mode: mode, Fraction: share}); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Wait()
@@ -195,7 +195,7 @@ func TestCanaryIsPromoted(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		begins(t, s, Canary, 0)
 		had := map[int]bool{}
-		for _, share := range stages {
+		for _, share := range usual.Stages {
 			s.want(t, Canary, share, map[float64]Action{0.01: Start, 0.15: Promote, 1: Promote}[share])
 			first := s.spend(t)
 			for account := range had {
@@ -479,7 +479,7 @@ func TestClose(t *testing.T) {
 		if err := s.Rollback(); err != nil {
 			t.Error(err)
 		}
-		if err := s.Start(target, Canary, 1); err == nil {
+		if err := s.Start(Plan{URL: target, Mode: Canary, Fraction: 1}); err == nil {
 			t.Error("starts after Close")
 		}
 	})
