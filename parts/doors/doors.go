@@ -124,10 +124,11 @@ func (d *Door) Full() {
 	}
 }
 
-// Failed is called when accepting fails for a while. It logs one line a minute.
+// Failed is called when connections cannot be accepted or passed on for a while, for want of
+// descriptors. It logs one line a minute.
 func (d *Door) Failed(err error) {
 	if d.fails.due(time.Now()) {
-		d.log().Warn("connections cannot be accepted for a moment", "door", d.Name, "error", err)
+		d.log().Warn("connections cannot be accepted or passed on for a moment", "door", d.Name, "error", err)
 	}
 }
 

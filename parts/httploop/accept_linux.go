@@ -104,6 +104,9 @@ func (a *acceptor) hand(fd int, remote netip.AddrPort) {
 		unix.Close(fd)
 		return
 	}
+	for _, o := range tcpOptions {
+		unix.SetsockoptInt(fd, o.level, o.name, o.value) // fails on sockets other than TCP, which do not need them
+	}
 	l := a.loops[a.next]
 	a.next = (a.next + 1) % len(a.loops)
 	switch {

@@ -40,8 +40,9 @@ type conn struct {
 	held int // bytes of its buffers, as counted in Stats
 	left int // part of held: a former buffer that only the views of a head still use
 
-	served bool   // it has had a request here since it came
-	away   uint64 // requests that it had elsewhere before it returned, at least; 0 means that it was not away
+	requests uint64 // that it has had here since it came
+	stay     uint64 // requests that it had elsewhere before it returned, at least; 0 means that it was not away
+	blank    bool   // an empty line before the next request was skipped
 
 	phase    phase
 	deadline time.Time // zero means none
@@ -86,9 +87,6 @@ func (l *loop) add(fd int, remote netip.AddrPort, overfull bool, over *secure) *
 	c.deadline = l.now.Add(l.server.options.ReadTimeout)
 	l.conns[index] = c
 	l.open++
-	for _, o := range tcpOptions {
-		unix.SetsockoptInt(fd, o.level, o.name, o.value) // fails on sockets other than TCP, which do not need them
-	}
 	if err := l.watch(fd, index, c.generation, interest); err != nil {
 		c.abort()
 		return c
@@ -242,7 +240,8 @@ func (c *conn) push(r *Request) {
 	}
 	c.final = r
 	c.inFlight++
-	c.served = true
+	c.requests++
+	c.blank = false
 	c.closing = c.closing || r.Last
 }
 

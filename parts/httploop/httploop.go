@@ -76,8 +76,8 @@ type Options struct {
 	// MaxBody, or whose bytes are not a request, with the bytes read so far: for a server that supports
 	// more, such as net/http's. They no longer belong to the loop, and count towards MaxConnections
 	// until Gone is called, from any goroutine, once or several times, or belong to it again after
-	// Back. Loops and handshakes call Leave, loops call Serves, and neither may block. Nil means that
-	// all requests are served and anything else is refused.
+	// its Origin has taken it. Loops and handshakes call Leave, loops call Serves, and neither may block.
+	// Nil means that all requests are served and anything else is refused.
 	Leave func(lameduck.Handed)
 
 	// Serves decides on a request before its body is read: "" means that it is served, anything else

@@ -2,6 +2,7 @@ package httploop
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -21,57 +22,80 @@ func (c *conn) leave(reason string) {
 		return
 	}
 	l := c.loop
+	conn, err := netConn(c.fd)
+	if err != nil {
+		l.server.door.Failed(err)
+		c.refuse(errFiles)
+		return
+	}
 	l.server.handed.Add(reason)
-	stay := uint64(1)
-	if c.away > 0 && !c.served {
-		stay = min(2*c.away, maxStay)
+	v := &visit{loop: l, conn: conn, remote: c.remote, over: c.secure, stay: 1, gone: l.server.gone()}
+	if c.stay > 0 && c.requests < worth {
+		v.stay = min(2*c.stay, maxStay)
 	}
 	unread := c.unread()
 	unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
-	over := c.secure
-	conn, err := netConn(c.fd)
+	unix.Close(c.fd)
 	c.dead, c.closing, c.deadline, c.secure = true, true, time.Time{}, nil
 	c.letGo()
 	c.count()
 	c.remove()
-	gone := l.server.gone()
-	if err != nil { // no file descriptors are left, and it is closed
-		l.server.door.Failed(err)
-		gone()
-		return
+	left := lameduck.Handed{TCPConn: conn, Unread: unread, Gone: v.gone, Origin: v, Stay: v.stay}
+	if v.over != nil {
+		left.Over = v.over.on
 	}
-	left := lameduck.Handed{TCPConn: conn, Unread: unread, Gone: gone, Stay: stay}
-	if over != nil {
-		left.Over = over.on
-	}
-	remote := c.remote
-	left.Back = func() { l.back(conn, remote, over, stay, gone) }
 	l.server.options.Leave(left)
 }
 
-// maxStay bounds how long a connection stays away that leaves whenever it has returned.
-const maxStay = 1 << 20
+const (
+	// worth is how many requests in a row make a move to the other server and back cost less than what
+	// they save here. A connection with fewer stays away twice as long.
+	worth = 4
+	// maxStay bounds how long that is.
+	maxStay = 4096
+)
 
-// back takes a connection again that had left. Any goroutine may call it.
-func (l *loop) back(conn *net.TCPConn, remote netip.AddrPort, over *secure, away uint64, gone func()) {
-	if over != nil {
-		over.under.Conn = nil
+// visit is a connection that has left, to the server that has it.
+type visit struct {
+	loop   *loop
+	conn   *net.TCPConn
+	remote netip.AddrPort
+	over   *secure // nil means no TLS
+	stay   uint64
+	gone   func()
+
+	fd int // its descriptor here, between Reserve and the end of the visit
+}
+
+// Reserve implements lameduck.Origin.
+func (v *visit) Reserve() bool {
+	var err error
+	if v.fd, err = duplicate(v.conn); err != nil {
+		v.loop.server.door.Failed(err)
 	}
-	fd, err := descriptor(conn)
-	if err != nil { // no file descriptors are left
-		l.server.door.Failed(err)
-		conn.Close()
-		gone()
-		return
+	return err == nil
+}
+
+// Drop implements lameduck.Origin.
+func (v *visit) Drop() { unix.Close(v.fd) }
+
+// Take implements lameduck.Origin.
+func (v *visit) Take() {
+	v.conn.Close()
+	if v.over != nil {
+		v.over.under.Conn = nil
 	}
-	if !l.post(func() {
-		c := l.add(fd, remote, false, over)
-		c.away, c.phase = away, working
-		c.settle()
-	}) {
-		unix.Close(fd)
-		gone()
+	if !v.loop.post(v.end) {
+		unix.Close(v.fd)
+		v.gone()
 	}
+}
+
+// end adds the connection to its loop again.
+func (v *visit) end() {
+	c := v.loop.add(v.fd, v.remote, false, v.over)
+	c.stay, c.phase = v.stay, working
+	c.settle()
 }
 
 // gone returns what ends the count of a connection, once.
@@ -79,9 +103,13 @@ func (s *Server) gone() func() {
 	return sync.OnceFunc(func() { s.counts.connections.Add(-1) })
 }
 
-// netConn makes a connection of a descriptor, on a duplicate, and closes the original.
+// netConn makes a connection of a duplicate of a descriptor.
 func netConn(fd int) (*net.TCPConn, error) {
-	file := os.NewFile(uintptr(fd), "connection")
+	again, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(again), "connection")
 	defer file.Close()
 	conn, err := net.FileConn(file)
 	if err != nil {
@@ -93,6 +121,17 @@ func netConn(fd int) (*net.TCPConn, error) {
 		return nil, fmt.Errorf("it is a %T", conn)
 	}
 	return tcp, nil
+}
+
+// duplicate returns a descriptor of a connection, which remains.
+func duplicate(c *net.TCPConn) (fd int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	var failed error
+	err = raw.Control(func(original uintptr) { fd, failed = unix.FcntlInt(original, unix.F_DUPFD_CLOEXEC, 0) })
+	return fd, errors.Join(err, failed)
 }
 
 // unread returns a copy of the bytes that are not part of an earlier request.

@@ -187,7 +187,7 @@ func (l *loop) run() error {
 			}
 			l.tick()
 		}
-		if l.last && l.open == 0 && l.ends() {
+		if l.last && l.open == 0 && l.endIfNone() {
 			return nil
 		}
 	}
@@ -271,9 +271,9 @@ func (l *loop) collect() {
 	}
 }
 
-// ends reports whether no connection is on its way to this loop, and lets none come then. A
+// endIfNone reports whether no connection is on its way to this loop, and lets none come then. A
 // handshake posts its connection before it ends, so handshakes are checked first.
-func (l *loop) ends() bool {
+func (l *loop) endIfNone() bool {
 	if l.server.shakes.open() > 0 {
 		return false
 	}

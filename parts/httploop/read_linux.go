@@ -1,6 +1,7 @@
 package httploop
 
 import (
+	"bytes"
 	"net/http"
 
 	"golang.org/x/sys/unix"
@@ -11,6 +12,7 @@ import (
 // The refusals of a loop that has no room or no time for a request.
 var (
 	errOverfull = &wire.Refusal{Status: http.StatusServiceUnavailable, Text: "too many connections are open here; try again later"}
+	errFiles    = &wire.Refusal{Status: http.StatusServiceUnavailable, Text: "too many files are open here; try again later"}
 	errBuffered = &wire.Refusal{Status: http.StatusServiceUnavailable, Text: "too many requests are being read here; try again later"}
 	errLate     = &wire.Refusal{Status: http.StatusRequestTimeout, Text: "the request did not arrive in time"}
 )
@@ -147,6 +149,10 @@ func (c *conn) parse() {
 // parseHead starts the next request when its whole head has arrived.
 func (c *conn) parseHead() bool {
 	options := &c.loop.server.options
+	if crlf := []byte("\r\n"); (c.requests > 0 || c.stay > 0) && !c.blank && bytes.HasPrefix(c.buf[c.start:], crlf) {
+		c.start += len(crlf) // old clients end a body with it (RFC 9112, 2.2)
+		c.blank = true
+	}
 	data := c.buf[c.start:]
 	if len(data) == 0 {
 		return false
@@ -212,7 +218,7 @@ func (c *conn) refuse(err *wire.Refusal) {
 	l.server.counts.refused.Add(1)
 	r := l.request(c)
 	r.Response.Status = err.Status
-	if err == errOverfull || err == errBuffered {
+	if err.Status == http.StatusServiceUnavailable {
 		r.Response.Add("Retry-After", "1")
 		c.readable = true // nothing was read: without a linger, the close would reset the response
 	}

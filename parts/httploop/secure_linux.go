@@ -29,7 +29,8 @@ func (l *loop) shake(fd int, remote netip.AddrPort) {
 	h.tasks.Go(func() {
 		defer h.count.Add(-1) // after the connection is the loop's
 		conn, err := netConn(fd)
-		if err != nil { // no file descriptors are left, and it is closed
+		unix.Close(fd)
+		if err != nil {
 			s.door.Failed(err)
 			s.counts.connections.Add(-1)
 			return
@@ -39,7 +40,8 @@ func (l *loop) shake(fd int, remote netip.AddrPort) {
 		err = over.HandshakeContext(h.ctx)
 		h.finish(t)
 		if err == nil {
-			if fd, err = descriptor(conn); err == nil {
+			if fd, err = duplicate(conn); err == nil {
+				conn.Close()
 				t.Conn = nil
 				if !l.post(func() { l.add(fd, remote, false, &secure{Conn: over, under: t}) }) {
 					unix.Close(fd)
@@ -62,21 +64,6 @@ func (l *loop) shake(fd int, remote netip.AddrPort) {
 		s.counts.connections.Add(-1)
 		conn.Close()
 	})
-}
-
-// descriptor is the inverse of netConn: it closes the connection.
-func descriptor(c *net.TCPConn) (fd int, err error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return -1, err
-	}
-	var failed error
-	err = raw.Control(func(original uintptr) { fd, failed = unix.FcntlInt(original, unix.F_DUPFD_CLOEXEC, 0) })
-	if err = errors.Join(err, failed); err != nil {
-		return -1, err
-	}
-	c.Close()
-	return fd, nil
 }
 
 // recordExtra is what a record has beside the bytes in it, at most.

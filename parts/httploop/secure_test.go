@@ -69,6 +69,7 @@ func TestOverTLS(t *testing.T) {
 		"given back": TestBufferedIsGivenBack, "slow": TestSlowClientsGiveWay, "leaves": TestLeaves, "behind": TestLeavesBehindRequestsUnderWay,
 		"continues": TestContinuesOnce, "desync": TestNoDesync,
 		"returns": TestReturns, "returns less often": TestReturnsLessOften, "pipelined": TestReturnsBetweenPipelined, "drain of returning": TestDrainOfReturning,
+		"returns without loss": TestReturnsWithoutLoss, "returns without files": TestReturnsWithoutFiles,
 	} {
 		t.Run(name, test)
 	}

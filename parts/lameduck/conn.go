@@ -24,7 +24,7 @@ type Conn struct {
 
 	unread []byte // read by another server before it passed the connection on
 	gone   func() // called on close, once or several times
-	back   func() // returns the connection to that server; nil: it stays
+	origin Origin // that server, if the connection may return to it; nil: it stays
 	stay   uint64 // requests that it has here before
 	fate   atomic.Int32
 

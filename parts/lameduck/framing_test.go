@@ -44,12 +44,14 @@ func TestTwoLengths(t *testing.T) {
 		"ahead of the answer":                 {[]string{get + post("Transfer-Encoding: chunked\r\nContent-Length: 4\r\n", chunked)}, []int{200, 400}, true},
 		"behind a chunked body":               {[]string{post("Transfer-Encoding: chunked\r\n", chunked) + post("Transfer-Encoding: chunked\r\nContent-Length: 4\r\n", chunked)}, []int{200, 400}, true},
 		"behind what net/http answers itself": {[]string{"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n" + post("Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", chunked)}, []int{200, 400}, true},
-		"of what net/http answers itself":     {[]string{"OPTIONS * HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked, get}, []int{200, 400}, true},
-		"folded":                              {[]string{post("Content-Length:\r\n 5\r\n", "hello") + post("Transfer-Encoding: chunked\r\n", chunked), get}, []int{200, 200, 200}, false},
-		"empty lines before":                  {[]string{post("Content-Length: 5\r\n", "hello\r\n") + post("Transfer-Encoding: chunked\r\n", chunked), get}, []int{200, 200, 200}, false},
-		"a trailer and extensions":            {[]string{post("Transfer-Encoding: chunked\r\n", "5;name=value\r\nhello\r\n0\r\nContent-Length: 3\r\nA: b\r\n\r\n"), post("Transfer-Encoding: chunked\r\n", chunked), get}, []int{200, 200, 200}, false},
-		"coded in HTTP/1.0":                   {[]string{"POST / HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked}, []int{400}, true},
-		"a target of any length":              {[]string{"POST /" + strings.Repeat("x", 9000) + " HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked}, []int{400}, true},
+		"behind that, and a CR after a body": {[]string{"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nz\rOPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n" +
+			post("Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", chunked)}, []int{200, 200, 400}, true},
+		"of what net/http answers itself": {[]string{"OPTIONS * HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked, get}, []int{200, 400}, true},
+		"folded":                          {[]string{post("Content-Length:\r\n 5\r\n", "hello") + post("Transfer-Encoding: chunked\r\n", chunked), get}, []int{200, 200, 200}, false},
+		"empty lines before":              {[]string{post("Content-Length: 5\r\n", "hello\r\n") + post("Transfer-Encoding: chunked\r\n", chunked), get}, []int{200, 200, 200}, false},
+		"a trailer and extensions":        {[]string{post("Transfer-Encoding: chunked\r\n", "5;name=value\r\nhello\r\n0\r\nContent-Length: 3\r\nA: b\r\n\r\n"), post("Transfer-Encoding: chunked\r\n", chunked), get}, []int{200, 200, 200}, false},
+		"coded in HTTP/1.0":               {[]string{"POST / HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked}, []int{400}, true},
+		"a target of any length":          {[]string{"POST /" + strings.Repeat("x", 9000) + " HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked}, []int{400}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", p.address)

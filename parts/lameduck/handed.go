@@ -12,8 +12,16 @@ type Handed struct {
 	Unread []byte                   // bytes read and not served: within TLS if there is an Over
 	Over   func(net.Conn) *tls.Conn // returns the connection's TLS over the given one; nil means that it has none yet
 	Gone   func()                   // called when the connection is closed
-	Back   func()                   // called instead when it returns, between two requests; nil: it stays
-	Stay   uint64                   // requests that it has here before it returns, at least
+	Origin Origin                   // to which it returns between two requests; nil: it stays
+	Stay   uint64                   // requests that it has here before, at least
+}
+
+// Origin is the server that has handed a connection over, and takes it back. Its methods are called
+// from any goroutine: Reserve, and after it Take or Drop.
+type Origin interface {
+	Reserve() bool // prepares a return, and reports whether there can be one now
+	Take()         // the connection returns, Gone is not called, and its TCPConn is not used any more
+	Drop()         // it does not return after all
 }
 
 // HandOver makes Accept return only the connections that are passed to give, for a server that

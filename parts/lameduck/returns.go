@@ -14,14 +14,23 @@ func (c *Conn) becomes(fate int32) bool {
 	return c.fate.CompareAndSwap(0, fate) || c.fate.Load() == fate
 }
 
-// returns gives the connection back if it may go, and reports whether it did. Each Read calls it
-// first: that of the goroutine that serves the connection, before it waits for the next request,
-// and that of net/http's other one, for which a request is always in progress.
+// returns gives the connection back if it may go, and reports whether it has returned. Each Read
+// calls it first: that of the goroutine that serves the connection, before it waits for the next
+// request, and net/http's background read, which runs only while a request is in progress.
 func (c *Conn) returns(f *framing) bool {
-	if c.back == nil || c.Busy() || f.served < c.stay || !f.between() || c.owner.Leaving() || !c.becomes(returned) {
+	switch {
+	case c.fate.Load() == returned:
+		return true
+	case c.origin == nil, c.Busy(), f.served < c.stay, len(c.unread) > 0, !f.between(), c.owner.Leaving():
+		return false
+	case !c.origin.Reserve():
+		c.stay = f.served + 1 // it tries again after another request
+		return false
+	case !c.becomes(returned):
+		c.origin.Drop()
 		return false
 	}
 	c.owner.remove(c)
-	c.back()
+	c.origin.Take()
 	return true
 }

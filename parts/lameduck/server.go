@@ -62,7 +62,7 @@ func framingOf(c net.Conn) *framing {
 
 // follow updates a Conn with net/http's state of the connection.
 func follow(c net.Conn, state http.ConnState) {
-	if state == http.StateClosed { // here, but it may have returned to another server
+	if state == http.StateClosed { // also if it has returned to another server, which alone uses it now
 		return
 	}
 	known := Of(c)

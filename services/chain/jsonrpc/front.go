@@ -19,7 +19,7 @@ import (
 // methods in Options.Together. Those that arrive while others are being run are then run in one go,
 // as if they were an array; each has its own answer. Other calls of a message that it has read run
 // in goroutines of their own. A connection with any other request it hands over to the listener's
-// next server, whose handler is the Server.
+// next server, whose handler is the Server, and which gives it back afterwards.
 //
 // Its goroutines are the loop's, two that run calls, and those of other calls; Drain ends them and
 // waits.

@@ -26,8 +26,8 @@ import (
 )
 
 // Front is the seam "ingest" as event loops: it answers requests that post one small notice, and
-// stores all that came meanwhile as one batch in the log. It hands every other connection over to
-// net/http.
+// stores all that came meanwhile as one batch in the log. A connection with another request it hands
+// over to net/http, which gives it back afterwards.
 //
 // Its goroutines are the loops', in Serve, and one that stores; Drain ends them and waits.
 type Front struct {
