@@ -15,8 +15,8 @@ const (
 	longestPause = int64(100 * time.Millisecond)
 )
 
-// onReceived processes bytes that arrived on a connection.
-func (s *sender) onReceived(c *conn, in []byte) {
+// onReceived processes bytes that arrived on a connection at an instant.
+func (s *sender) onReceived(c *conn, in []byte, at int64) {
 	for len(in) > 0 {
 		if c.count == 0 { // the target sent bytes although no request is in flight
 			s.closeConn(c)
@@ -25,21 +25,22 @@ func (s *sender) onReceived(c *conn, in []byte) {
 		rest, v := c.parser.Feed(in, &s.known)
 		switch {
 		case v == wire.Incomplete:
+			s.partial = true
 			return
 		case v == wire.Malformed, len(rest) > 0 && c.count == 1: // or the target sent more bytes than the only request's answer has
 			s.failConn(c, load.Malformed)
 			return
 		}
-		if !s.answered(c) {
+		if !s.answered(c, at) {
 			return
 		}
 		in = rest
 	}
 }
 
-// answered completes the oldest request of a connection and reports whether the connection stays
-// open.
-func (s *sender) answered(c *conn) bool {
+// answered completes the oldest request of a connection, whose answer arrived at an instant, and
+// reports whether the connection stays open.
+func (s *sender) answered(c *conn, at int64) bool {
 	f, p := c.oldest(), &c.parser
 	status := p.Status()
 	requests := s.driver.config.Corpus
@@ -63,10 +64,11 @@ func (s *sender) answered(c *conn) bool {
 	// A target may answer before it has received the whole request. If it then keeps the
 	// connection open, it reads the rest of the request.
 	stays := p.Persists() && !c.broken
-	s.complete(f, load.Status(status), success, failed)
+	at = max(at, f.sent) // clocks may have been set
+	s.complete(f, at, load.Status(status), success, failed)
 	c.pop()
 	s.inFlight--
-	c.freeAt = s.now
+	c.freeAt = at
 	if s.sending {
 		c.pending++
 	}
@@ -78,11 +80,11 @@ func (s *sender) answered(c *conn) bool {
 	return true
 }
 
-// complete reports how a request that was sent has ended; failed is the number of its units whose
-// content did not pass the check.
-func (s *sender) complete(f *flight, status load.Status, success bool, failed int) {
+// complete reports how a request that was sent has ended, and when; failed is the number of its units
+// whose content did not pass the check.
+func (s *sender) complete(f *flight, at int64, status load.Status, success bool, failed int) {
 	s.completion = load.Completion{
-		Seq: f.seq, Intended: f.intended, Sent: f.sent, Done: s.now,
+		Seq: f.seq, Intended: f.intended, Sent: f.sent, Done: at,
 		Status: status, Class: f.req.Class, Success: success, Checked: failed > 0, Failed: failed,
 	}
 	s.shard.Done(&s.completion)
@@ -100,7 +102,7 @@ func (s *sender) onClosed(c *conn, status load.Status) {
 		status = c.brokenWhy
 	}
 	if status == load.Closed && c.count > 0 && c.parser.EOF() {
-		s.answered(c)
+		s.answered(c, s.now)
 		return
 	}
 	s.failConn(c, status)
@@ -110,7 +112,7 @@ func (s *sender) onClosed(c *conn, status load.Status) {
 // the given status; those after it end with Closed.
 func (s *sender) failConn(c *conn, status load.Status) {
 	for ; c.count > 0; c.pop() {
-		s.complete(c.oldest(), status, false, 0)
+		s.complete(c.oldest(), s.now, status, false, 0)
 		s.inFlight--
 		status = load.Closed
 		if s.sending {

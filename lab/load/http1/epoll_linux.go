@@ -176,7 +176,7 @@ func (e *epoll) happened(c *conn, events uint32) {
 			e.s.onClosed(c, load.Closed)
 			return
 		}
-		e.s.onReceived(c, e.buf[:n])
+		e.s.onReceived(c, e.buf[:n], e.s.now)
 		// A short read has emptied the socket: later bytes cause another event.
 		if c.gen != gen || n < len(e.buf) && events&ending == 0 {
 			return

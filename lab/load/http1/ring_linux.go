@@ -18,6 +18,7 @@ const (
 
 	featSingleMmap = 1 << 0
 	featExtArg     = 1 << 8
+	featMinTimeout = 1 << 15
 
 	enterGetEvents = 1 << 0
 	enterExtArg    = 1 << 3
@@ -25,6 +26,7 @@ const (
 	registerBufferRing = 22
 
 	opPollAdd = 6
+	opRecvMsg = 10
 	opSend    = 26
 	opRecv    = 27
 
@@ -86,7 +88,7 @@ func (e *cqe) More() bool { return e.flags&cqeMore != 0 }
 type enterArg struct {
 	sigmask uint64
 	size    uint32
-	_       uint32
+	minWait uint32 // us
 	ts      uint64
 }
 
@@ -127,6 +129,9 @@ type ring struct {
 	bufferSize int
 	bufferMask uint16
 	bufferTail uint16
+
+	canPause bool        // Wait heeds its pause (Linux 6.12)
+	stamped  unix.Msghdr // of ReceiveStamped: room for a time, none for an address
 }
 
 // newRing makes a ring for a number of concurrent requests and a number of receive buffers, both
@@ -141,7 +146,8 @@ func newRing(entries, buffers, bufferSize int) (*ring, error) {
 	if errno != 0 {
 		return nil, fmt.Errorf("io_uring_setup: %w", errno)
 	}
-	r := &ring{fd: int(fd)}
+	r := &ring{fd: int(fd), canPause: p.features&featMinTimeout != 0}
+	r.stamped.SetControllen(stampSpace)
 	if p.features&featSingleMmap == 0 || p.features&featExtArg == 0 {
 		r.Close()
 		return nil, fmt.Errorf("io_uring: %w", unix.ENOSYS)
@@ -255,6 +261,34 @@ func (r *ring) Receive(fd int, userData uint64) {
 	e.ioprio, e.flags, e.bufGroup = recvMultishot, sqeBufferSelect, bufferGroup
 }
 
+// ReceiveStamped is Receive with the instant at which the kernel received the data, for a socket
+// with the option SO_TIMESTAMPNS. Stamped reads what is then in a buffer.
+func (r *ring) ReceiveStamped(fd int, userData uint64) {
+	e := r.next(opRecvMsg, fd, userData)
+	e.ioprio, e.flags, e.bufGroup = recvMultishot, sqeBufferSelect, bufferGroup
+	e.addr, e.len = uint64(uintptr(unsafe.Pointer(&r.stamped))), 1
+}
+
+// messageOut precedes what recvmsg received in a buffer (struct io_uring_recvmsg_out).
+type messageOut struct{ nameLen, controlLen, payloadLen, flags uint32 }
+
+// stampSpace is the number of bytes that a control message with a time takes.
+const stampSpace = unix.SizeofCmsghdr + int(unsafe.Sizeof(unix.Timespec{}))
+
+// Stamped splits what ReceiveStamped received: the data, and the instant, in ns of CLOCK_REALTIME,
+// at which the kernel received its last byte; 0: the kernel did not note it.
+func Stamped(in []byte) (data []byte, at int64) {
+	const head = int(unsafe.Sizeof(messageOut{}))
+	out := (*messageOut)(unsafe.Pointer(&in[0]))
+	if control := in[head : head+stampSpace]; int(out.controlLen) == stampSpace {
+		h := (*unix.Cmsghdr)(unsafe.Pointer(&control[0]))
+		if h.Level == unix.SOL_SOCKET && h.Type == unix.SO_TIMESTAMPNS {
+			at = (*unix.Timespec)(unsafe.Pointer(&control[unix.SizeofCmsghdr])).Nano()
+		}
+	}
+	return in[head+stampSpace:], at
+}
+
 // Pending returns the number of requests that the kernel has not yet taken.
 func (r *ring) Pending() uint32 { return r.tail - atomic.LoadUint32(r.sqHead) }
 
@@ -265,13 +299,25 @@ func (r *ring) Submit() {
 	unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.Pending()), 0, 0, 0, 0)
 }
 
-// Wait submits as Submit does, and waits up to the timeout for at least one completion.
-func (r *ring) Wait(timeout *unix.Timespec) {
+// crowd is the number of completions that end a pause.
+const crowd = 128
+
+// Wait submits as Submit does, and waits up to the timeout for at least one completion. During the
+// pause, in us, with which the wait begins, completions gather and do not wake the thread, unless
+// there is a crowd of them.
+func (r *ring) Wait(timeout *unix.Timespec, pause uint32) {
 	atomic.StoreUint32(r.sqTail, r.tail)
 	arg := enterArg{ts: uint64(uintptr(unsafe.Pointer(timeout)))}
 	atLeast := uintptr(1)
-	if timeout.Nano() <= 0 || *r.cqHead != atomic.LoadUint32(r.cqTail) {
+	switch {
+	case timeout.Nano() <= 0 || *r.cqHead != atomic.LoadUint32(r.cqTail):
 		atLeast = 0
+	case pause > 0 && r.canPause:
+		// Without the Go scheduler's bookkeeping: in the middle of a wait the runtime would take the
+		// thread's P away, and a thread of its own would go to sleep and be woken with each wait.
+		arg.minWait = pause
+		unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.Pending()), crowd, enterGetEvents|enterExtArg, uintptr(unsafe.Pointer(&arg)), unsafe.Sizeof(arg))
+		return
 	}
 	unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.Pending()), atLeast, enterGetEvents|enterExtArg, uintptr(unsafe.Pointer(&arg)), unsafe.Sizeof(arg))
 }

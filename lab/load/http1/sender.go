@@ -53,6 +53,7 @@ type sender struct {
 	latest     int64 // the clock's last reading
 	wake       int64 // until this instant only events from the kernel need handling
 	started    bool
+	partial    bool  // an answer of which more must arrive was received since the last wait
 	sending    bool  // the closed model makes new requests
 	left       int64 // requests that the closed model may still make
 	schedule   load.Schedule
