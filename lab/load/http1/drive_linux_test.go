@@ -7,12 +7,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
+	"dyno/lab/load/http1/wire"
 	"dyno/lab/load/loadtest"
 	"dyno/lab/record"
 
@@ -293,6 +295,67 @@ func counted(c net.Conn, in *bufio.Reader) {
 		}
 		if _, err := c.Write(reply); err != nil {
 			return
+		}
+	}
+}
+
+// late is a driver whose only answer is read 10 ms after it was sent.
+type late struct {
+	*Driver
+	t       *testing.T
+	arrived time.Duration // after it was sent
+	want    time.Duration
+}
+
+func (d late) Drive(_ context.Context, p *load.Plan, rec *load.Recorder) error {
+	s := &sender{driver: d.Driver, plan: p, rec: rec, shard: rec.Shards(1)[0], requests: wire.Private(d.requests), back: deaf{}, depth: 1,
+		conns: []conn{{flights: make([]flight, 1)}}}
+	c, sent := &s.conns[0], p.MeasureFrom()
+	c.connected(sent)
+	request, _ := s.arrive(sent)
+	s.send(c, request, sent, sent)
+	s.now = sent + int64(10*time.Millisecond)
+	s.onReceived(c, []byte(ok), sent+int64(d.arrived))
+	if took := time.Duration(s.completion.Done - sent); took != d.want || c.freeAt != s.completion.Done {
+		d.t.Errorf("an answer that arrived after %v took %v; the connection is free since %v", d.arrived, took, time.Duration(c.freeAt-sent))
+	}
+	return nil
+}
+
+// A request ends when its answer arrives, not when that is read; and not before it was sent, even if
+// the clock was set meanwhile.
+func TestAnswersCountWhenTheyArrive(t *testing.T) {
+	for arrived, want := range map[time.Duration]time.Duration{3 * time.Millisecond: 3 * time.Millisecond, -time.Second: 0} {
+		p := load.Plan{Schedule: at(1), Connections: 1, Length: time.Second, Timeout: testTimeout}
+		d := late{driver(t, Config{Target: "http://127.0.0.1:1", Corpus: small()}), t, arrived, want}
+		if _, _, err := load.Run(t.Context(), p, d, new(windows)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// In the open model a thread that has just been woken sleeps for wakeDistance, even if a request is
+// due before.
+func TestWakeUpsAreApart(t *testing.T) {
+	runtime.LockOSThread() // a ring belongs to a thread
+	defer runtime.UnlockOSThread()
+	s := &sender{plan: &load.Plan{Schedule: at(1)}, depth: 1, conns: make([]conn, 1)}
+	u, err := newUring(s, nil)
+	if err != nil {
+		t.Skip(err) // before Linux 6.1, or not permitted
+	}
+	defer u.end()
+	if !u.pauses {
+		t.Skip("before Linux 6.12")
+	}
+	for tries := 1; ; tries++ { // a signal of the Go runtime ends a wait before its time
+		woken := s.clock()
+		s.now = woken
+		u.wait(woken + wakeDistance/10)
+		if slept := s.now - woken; slept >= wakeDistance {
+			return
+		} else if tries == 20 {
+			t.Fatalf("the thread slept %d ns, the last of %d times", slept, tries)
 		}
 	}
 }

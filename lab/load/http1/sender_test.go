@@ -10,7 +10,8 @@ import (
 // deaf is a back end in which no handshake ever completes.
 type deaf struct{ backend }
 
-func (deaf) close(*conn) {}
+func (deaf) close(*conn)        {}
+func (deaf) send(*conn, []byte) {}
 
 // A handshake that timed out, for example because of a full accept queue, fails no younger request:
 // another connection may still carry that one.

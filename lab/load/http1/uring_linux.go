@@ -23,9 +23,9 @@ const (
 	// than the smallest send buffer. Such a send needs no completion unless it fails.
 	quietSend = 4 << 10
 	// wakeDistance is the shortest time, in ns, between two wake-ups of a sending thread in the open
-	// model. Requests that become due in between are sent together, up to so much later, and answers
-	// are read together; the kernel notes when they arrived. On a virtual CPU a wake-up costs about
-	// 30 us, ten times the rest of a request.
+	// model. Requests that become due in between are sent together, half of this time late on average,
+	// and answers are read together; the kernel notes when they arrived. On a virtual CPU a wake-up
+	// costs about 30 us, ten times the rest of a request.
 	wakeDistance = 100_000
 )
 
