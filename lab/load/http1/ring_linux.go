@@ -130,8 +130,11 @@ type ring struct {
 	bufferMask uint16
 	bufferTail uint16
 
-	canPause bool        // Wait heeds its pause (Linux 6.12)
-	stamped  unix.Msghdr // of ReceiveStamped: room for a time, none for an address
+	canPause bool // Wait heeds its pause (Linux 6.12)
+	// keepsP has the thread keep its P of the Go scheduler during pauses. The runtime otherwise takes
+	// it away during each, and wakes a thread of its own for that. For processes with Ps to spare.
+	keepsP  bool
+	stamped unix.Msghdr // of ReceiveStamped: room for a time, none for an address
 }
 
 // newRing makes a ring for a number of concurrent requests and a number of receive buffers, both
@@ -299,27 +302,23 @@ func (r *ring) Submit() {
 	unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.Pending()), 0, 0, 0, 0)
 }
 
-// crowd is the number of completions that end a pause.
-const crowd = 128
-
 // Wait submits as Submit does, and waits up to the timeout for at least one completion. During the
-// pause, in us, with which the wait begins, completions gather and do not wake the thread, unless
-// there is a crowd of them.
-func (r *ring) Wait(timeout *unix.Timespec, pause uint32) {
+// pause, in us, with which the wait begins, fewer than enough completions do not wake the thread.
+func (r *ring) Wait(timeout *unix.Timespec, pause uint32, enough int) {
 	atomic.StoreUint32(r.sqTail, r.tail)
 	arg := enterArg{ts: uint64(uintptr(unsafe.Pointer(timeout)))}
 	atLeast := uintptr(1)
 	switch {
 	case timeout.Nano() <= 0 || *r.cqHead != atomic.LoadUint32(r.cqTail):
 		atLeast = 0
-	case pause > 0 && r.canPause:
-		// Without the Go scheduler's bookkeeping: in the middle of a wait the runtime would take the
-		// thread's P away, and a thread of its own would go to sleep and be woken with each wait.
-		arg.minWait = pause
-		unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.Pending()), crowd, enterGetEvents|enterExtArg, uintptr(unsafe.Pointer(&arg)), unsafe.Sizeof(arg))
-		return
+	case pause > 0 && enough > 1 && r.canPause:
+		arg.minWait, atLeast = pause, uintptr(enough)
 	}
-	unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.Pending()), atLeast, enterGetEvents|enterExtArg, uintptr(unsafe.Pointer(&arg)), unsafe.Sizeof(arg))
+	if r.keepsP && arg.minWait > 0 {
+		unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.Pending()), atLeast, enterGetEvents|enterExtArg, uintptr(unsafe.Pointer(&arg)), unsafe.Sizeof(arg))
+	} else {
+		unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.Pending()), atLeast, enterGetEvents|enterExtArg, uintptr(unsafe.Pointer(&arg)), unsafe.Sizeof(arg))
+	}
 }
 
 // Completions calls handle for every available completion.

@@ -28,7 +28,7 @@ func TestSendAndReceive(t *testing.T) {
 		r.Send(pair[0], []byte(word), unix.MSG_NOSIGNAL, true, sending)
 		got := ""
 		for range 10 {
-			r.Wait(&unix.Timespec{Sec: 1}, 0)
+			r.Wait(&unix.Timespec{Sec: 1}, 0, 1)
 			r.Completions(func(e *cqe) {
 				id, ok := e.Buffer()
 				if e.UserData != receiving || !ok || !e.More() {
@@ -86,7 +86,7 @@ func TestReceiveStamped(t *testing.T) {
 		after := time.Now().UnixNano()
 		time.Sleep(2 * time.Millisecond) // it is read later
 		for got := ""; got == ""; r.PublishBuffers() {
-			r.Wait(&unix.Timespec{Sec: 1}, 100)
+			r.Wait(&unix.Timespec{Sec: 1}, 100, 2)
 			r.Completions(func(e *cqe) {
 				id, ok := e.Buffer()
 				if !ok || !e.More() {
@@ -106,7 +106,7 @@ func TestReceiveStamped(t *testing.T) {
 	}
 	peer.Close()
 	for ended := false; !ended; {
-		r.Wait(&unix.Timespec{Sec: 1}, 0)
+		r.Wait(&unix.Timespec{Sec: 1}, 0, 1)
 		r.Completions(func(e *cqe) {
 			id, ok := e.Buffer()
 			if !ok {
@@ -147,7 +147,7 @@ func TestPause(t *testing.T) {
 		}
 		for got := false; !got; r.PublishBuffers() {
 			limit, began := unix.NsecToTimespec(int64(timeout)), time.Now()
-			r.Wait(&limit, uint32(pause.Microseconds()))
+			r.Wait(&limit, uint32(pause.Microseconds()), 2)
 			took = time.Since(began)
 			r.Completions(func(e *cqe) {
 				id, _ := e.Buffer()

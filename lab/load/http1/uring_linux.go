@@ -2,6 +2,7 @@ package http1
 
 import (
 	"math/bits"
+	"runtime"
 	"sync"
 	"time"
 
@@ -74,6 +75,7 @@ func newUring(s *sender, address unix.Sockaddr) (*uring, error) {
 	u := &uring{s: s, ring: r, address: address, outs: make([]outgoing, len(s.conns))}
 	u.handle = u.happened
 	u.pauses = s.plan.Open() && r.canPause
+	r.keepsP = runtime.GOMAXPROCS(0) > runtime.NumCPU() // see load.SpareProcs
 	return u, nil
 }
 
@@ -180,7 +182,7 @@ func (u *uring) wait(until int64) {
 		pause, until = max(0, earliest-u.s.latest), max(until, earliest)
 	}
 	u.timeout = unix.NsecToTimespec(max(0, until-u.s.latest))
-	u.ring.Wait(&u.timeout, uint32(pause/1000))
+	u.ring.Wait(&u.timeout, uint32(pause/1000), u.enough())
 	u.closeSockets()
 	u.s.now, u.s.partial = u.s.clock(), false
 	if u.pauses {
@@ -188,6 +190,16 @@ func (u *uring) wait(until int64) {
 	}
 	u.ring.Completions(u.handle)
 	u.ring.PublishBuffers()
+}
+
+// enough is the number of answers that end a pause. While requests wait for a connection, it is a
+// small share of those in flight: free connections then wait in vain, and few of them for long.
+func (u *uring) enough() int {
+	const crowd, share = 128, 8
+	if u.s.queue.len > 0 {
+		return min(u.s.inFlight/share, crowd)
+	}
+	return crowd
 }
 
 // happened handles one completion. If it belongs to an earlier socket of the connection, happened
