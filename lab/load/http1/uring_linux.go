@@ -2,7 +2,6 @@ package http1
 
 import (
 	"math/bits"
-	"runtime"
 	"sync"
 	"time"
 
@@ -75,7 +74,6 @@ func newUring(s *sender, address unix.Sockaddr) (*uring, error) {
 	u := &uring{s: s, ring: r, address: address, outs: make([]outgoing, len(s.conns))}
 	u.handle = u.happened
 	u.pauses = s.plan.Open() && r.canPause
-	r.keepsP = runtime.GOMAXPROCS(0) > runtime.NumCPU() // see load.SpareProcs
 	return u, nil
 }
 
