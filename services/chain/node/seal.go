@@ -19,7 +19,8 @@ func (n *Node) sealLoop(ctx context.Context) {
 		}
 		return max(stats.Executable, 1)
 	}
-	for n.o.Sealing.Wait(ctx, n.pool.Ready(), offered) == nil && !n.failed.Load() {
+	coming := func() bool { return n.submitting.Load() > 0 }
+	for n.o.Sealing.Wait(ctx, n.pool.Ready(), offered, coming) == nil && !n.failed.Load() {
 		if n.seal() {
 			continue
 		}
@@ -53,6 +54,7 @@ func (n *Node) seal() bool {
 		n.pool.Release()
 		return false
 	}
+	made := time.Since(began)
 	ctx, span := n.beginBlock(began, draft.Block(), mined)
 	defer func() { end(span, err) }()
 	_, write := n.begin(ctx, "journal.Seal")
@@ -62,6 +64,7 @@ func (n *Node) seal() bool {
 		n.stumble(err)
 		return false
 	}
+	written := time.Now()
 	// From here on the block exists, whatever happens: after an error, the next process takes it from
 	// the journal.
 	_, write = n.begin(ctx, "blockchain.WriteBlock")
@@ -74,6 +77,7 @@ func (n *Node) seal() bool {
 		return false
 	}
 	n.pool.Sealed(mined, nil)
+	n.o.Sealing.Made(made + time.Since(written))
 	n.feed.grow()
 	return true
 }
