@@ -23,6 +23,7 @@ type Policy struct {
 
 	last time.Time     // of the last block
 	took time.Duration // that it took to make
+	room int           // transactions that it would have had with half of its gas
 }
 
 // leastApart is how many times as long as a block took to make the next comes after it, at least,
@@ -61,15 +62,16 @@ func (p *Policy) Wait(ctx context.Context, ready <-chan struct{}, waiting func()
 	return ctx.Err()
 }
 
-// Made notes how long the block took for which Wait has returned, without what it waited for disks
-// and other nodes.
-func (p *Policy) Made(took time.Duration) { p.took = took }
+// Made notes the block for which Wait has returned: how long it took, without what it waited for
+// disks and other nodes, and how many of such transactions use half of a block's gas. With more, the
+// base fee would rise, and a full block would make the others wait.
+func (p *Policy) Made(took time.Duration, half int) { p.took, p.room = took, half }
 
 // grow waits for a larger block while making blocks takes too much of the time and more
 // transactions are on their way. When none are, clients may be waiting for this one.
 func (p *Policy) grow(ctx context.Context, waiting func() int, coming func() bool) error {
 	due := p.last.Add(min(leastApart*p.took, p.longest))
-	for waiting() < p.Max && coming() {
+	for waiting() < min(p.room, p.Max) && coming() {
 		left := time.Until(due)
 		if left <= 0 {
 			break

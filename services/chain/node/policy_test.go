@@ -70,25 +70,28 @@ func TestWait(t *testing.T) {
 }
 
 // A block that took long to make is followed by a larger one, as long as more transactions come and
-// there is room for them, but not beyond the longest interval.
+// half a block's gas is not used, but not beyond the longest interval.
 func TestBlocksGrow(t *testing.T) {
 	const interval, longest = 8 * time.Millisecond, 50 * time.Millisecond
 	const ever = time.Hour
 	for _, c := range []struct {
 		policy string
 		took   time.Duration // by the block before
+		half   int           // transactions of half a block's gas
 		until  time.Duration // more transactions come, after that block
 		rate   int           // in a millisecond
 		due    time.Duration // after that block
 	}{
-		{"timer", 0, ever, 1, interval},
-		{"timer", time.Millisecond, ever, 1, interval},
-		{"timer", 3 * time.Millisecond, ever, 1, 24 * time.Millisecond},
-		{"timer", 20 * time.Millisecond, ever, 1, longest},
-		{"timer", 20 * time.Millisecond, 19 * time.Millisecond, 1, 20 * time.Millisecond},
-		{"timer", 20 * time.Millisecond, 0, 1, interval},
-		{"timer", 20 * time.Millisecond, ever, 100, 10 * time.Millisecond}, // which fill it
-		{"each", 20 * time.Millisecond, ever, 1, 0},
+		{"timer", 0, 5000, ever, 1, interval},
+		{"timer", time.Millisecond, 5000, ever, 1, interval},
+		{"timer", 3 * time.Millisecond, 5000, ever, 1, 24 * time.Millisecond},
+		{"timer", 20 * time.Millisecond, 5000, ever, 1, longest},
+		{"timer", 20 * time.Millisecond, 5000, 19 * time.Millisecond, 1, 20 * time.Millisecond},
+		{"timer", 20 * time.Millisecond, 5000, 0, 1, interval},
+		{"timer", 20 * time.Millisecond, 5000, ever, 100, 10 * time.Millisecond}, // which fill it
+		{"timer", 20 * time.Millisecond, 21, ever, 1, 20 * time.Millisecond},
+		{"timer", 20 * time.Millisecond, 0, ever, 1, interval},
+		{"each", 20 * time.Millisecond, 5000, ever, 1, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p, err := NewPolicy(c.policy, Sealing{Interval: interval, Longest: longest, Max: 1000})
@@ -100,7 +103,7 @@ func TestBlocksGrow(t *testing.T) {
 				t.Fatal(err)
 			}
 			begin := time.Now()
-			p.Made(c.took)
+			p.Made(c.took, c.half)
 			err = p.Wait(t.Context(), nil, func() int { return 1 + c.rate*int(time.Since(begin).Milliseconds()) },
 				func() bool { return time.Since(begin) < c.until })
 			if took := time.Since(begin); err != nil || took != c.due {
