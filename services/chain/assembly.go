@@ -51,7 +51,7 @@ func Assembly() assembly.Parts {
 			}},
 			{Name: "seal", Doc: "says when a block is made", Impls: []assembly.Impl{
 				{Name: "each", Doc: "a block for each transaction"},
-				{Name: "timer", Doc: "a block at every block_interval, of at most block_max transactions"},
+				{Name: "timer", Doc: "a block after block_interval, or later under load, of at most block_max transactions"},
 			}},
 			{Name: "state", Doc: "keeps the states after the last blocks", Impls: []assembly.Impl{
 				{Name: "statedb", Doc: "go-ethereum's StateDB over its path database"},

@@ -51,6 +51,7 @@ type serving struct {
 	change   func(*Config)
 	config   Config                    // since start
 	controls map[string]jsonrpc.Method // of a test chain, or that refuse them
+	ballast  []byte
 }
 
 func (f *serving) declare(set *pflag.FlagSet) {
@@ -72,6 +73,7 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	if err := f.nodes.check(f.readOnly); err != nil {
 		return daemon.Running{}, daemon.Usage(err)
 	}
+	f.ballast = ballast()
 	f.config = assembly.Bind[Config](env.Choice)
 	f.change(&f.config)
 	if err := f.checkTest(env.Data); err != nil {

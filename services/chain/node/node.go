@@ -75,6 +75,8 @@ type Node struct {
 
 	sealing sync.Mutex // held while a block is made, or a checkpoint
 
+	submitting atomic.Int64 // calls of Submit in progress
+
 	feed  feed
 	ahead ahead
 

@@ -10,6 +10,7 @@ import (
 // Sealing sizes the policies.
 type Sealing struct {
 	Interval time.Duration `set:"block_interval" default:"10ms" min:"1ms" max:"1m" doc:"time from one block to the next, at least, for seal=timer"`
+	Longest  time.Duration `set:"block_interval_max" default:"50ms" min:"1ms" max:"1m" doc:"time from one block to the next, at most, for seal=timer, while more transactions arrive and making blocks takes more than an eighth of the time: they cost less for each transaction when they are larger"`
 	Max      int           `set:"block_max" default:"10000" min:"1" max:"1000000" doc:"transactions in a block, at most, for seal=timer; the block's gas bounds them, too"`
 }
 
@@ -18,9 +19,16 @@ type Sealing struct {
 type Policy struct {
 	Max int // transactions in a block
 
-	interval time.Duration // from a block to the next
-	last     time.Time     // of the last block
+	interval, longest time.Duration // from a block to the next
+
+	last time.Time     // of the last block
+	took time.Duration // that it took to make
+	room int           // transactions that it would have had with half of its gas
 }
+
+// leastApart is how many times as long as a block took to make the next comes after it, at least,
+// within block_interval_max.
+const leastApart = 8
 
 // NewPolicy returns a policy by its name: each (a block for each transaction), or timer (a block of
 // all there are when the interval is over).
@@ -29,14 +37,14 @@ func NewPolicy(name string, c Sealing) (*Policy, error) {
 	case "each":
 		return &Policy{Max: 1}, nil
 	case "timer":
-		return &Policy{Max: c.Max, interval: c.Interval}, nil
+		return &Policy{Max: c.Max, interval: c.Interval, longest: c.Longest}, nil
 	}
 	return nil, refusal.Unknown("policy", name, "each", "timer")
 }
 
 // Wait returns when a block is due: there are transactions, and the time has come. Ready receives a
-// value when waiting may have grown. The error is that of ctx.
-func (p *Policy) Wait(ctx context.Context, ready <-chan struct{}, waiting func() int) error {
+// value when waiting may have grown, and coming says whether it is about to. The error is that of ctx.
+func (p *Policy) Wait(ctx context.Context, ready <-chan struct{}, waiting func() int, coming func() bool) error {
 	for waiting() == 0 {
 		select {
 		case <-ready:
@@ -44,15 +52,48 @@ func (p *Policy) Wait(ctx context.Context, ready <-chan struct{}, waiting func()
 			return ctx.Err()
 		}
 	}
-	if left := p.interval - time.Since(p.last); left > 0 {
-		timer := time.NewTimer(left)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if err := sleep(ctx, p.interval-time.Since(p.last)); err != nil {
+		return err
+	}
+	if err := p.grow(ctx, waiting, coming); err != nil {
+		return err
 	}
 	p.last = time.Now()
 	return ctx.Err()
+}
+
+// Made notes the block for which Wait has returned: how long it took, without what it waited for
+// disks and other nodes, and how many of such transactions use half of a block's gas. With more, the
+// base fee would rise, and a full block would make the others wait.
+func (p *Policy) Made(took time.Duration, half int) { p.took, p.room = took, half }
+
+// grow waits for a larger block while making blocks takes too much of the time and more
+// transactions are on their way. When none are, clients may be waiting for this one.
+func (p *Policy) grow(ctx context.Context, waiting func() int, coming func() bool) error {
+	due := p.last.Add(min(leastApart*p.took, p.longest))
+	for waiting() < min(p.room, p.Max) && coming() {
+		left := time.Until(due)
+		if left <= 0 {
+			break
+		}
+		if err := sleep(ctx, min(left, p.interval/4)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sleep returns after a time, or with the error of ctx when that ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -43,7 +43,7 @@ func TestWait(t *testing.T) {
 			due := func(took time.Duration) {
 				t.Helper()
 				begin := time.Now()
-				if err := p.Wait(t.Context(), w.ready, func() int { return int(w.n.Load()) }); err != nil || time.Since(begin) != took {
+				if err := p.Wait(t.Context(), w.ready, func() int { return int(w.n.Load()) }, func() bool { return false }); err != nil || time.Since(begin) != took {
 					t.Errorf("%s: due after %v, want %v; %v", c.policy, time.Since(begin), took, err)
 				}
 			}
@@ -59,12 +59,56 @@ func TestWait(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			w.n.Store(0)
 			go cancel()
-			if err := p.Wait(ctx, w.ready, func() int { return 0 }); !errors.Is(err, context.Canceled) {
+			if err := p.Wait(ctx, w.ready, func() int { return 0 }, func() bool { return false }); !errors.Is(err, context.Canceled) {
 				t.Error(err)
 			}
 		})
 	}
 	if _, err := NewPolicy("never", Sealing{}); err == nil {
 		t.Error("an unknown policy")
+	}
+}
+
+// A block that took long to make is followed by a larger one, as long as more transactions come and
+// half a block's gas is not used, but not beyond the longest interval.
+func TestBlocksGrow(t *testing.T) {
+	const interval, longest = 8 * time.Millisecond, 50 * time.Millisecond
+	const ever = time.Hour
+	for _, c := range []struct {
+		policy string
+		took   time.Duration // by the block before
+		half   int           // transactions of half a block's gas
+		until  time.Duration // more transactions come, after that block
+		rate   int           // in a millisecond
+		due    time.Duration // after that block
+	}{
+		{"timer", 0, 5000, ever, 1, interval},
+		{"timer", time.Millisecond, 5000, ever, 1, interval},
+		{"timer", 3 * time.Millisecond, 5000, ever, 1, 24 * time.Millisecond},
+		{"timer", 20 * time.Millisecond, 5000, ever, 1, longest},
+		{"timer", 20 * time.Millisecond, 5000, 19 * time.Millisecond, 1, 20 * time.Millisecond},
+		{"timer", 20 * time.Millisecond, 5000, 0, 1, interval},
+		{"timer", 20 * time.Millisecond, 5000, ever, 100, 10 * time.Millisecond}, // which fill it
+		{"timer", 20 * time.Millisecond, 21, ever, 1, 20 * time.Millisecond},
+		{"timer", 20 * time.Millisecond, 0, ever, 1, interval},
+		{"each", 20 * time.Millisecond, 5000, ever, 1, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p, err := NewPolicy(c.policy, Sealing{Interval: interval, Longest: longest, Max: 1000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			one := func() int { return 1 }
+			if err := p.Wait(t.Context(), nil, one, func() bool { return true }); err != nil {
+				t.Fatal(err)
+			}
+			begin := time.Now()
+			p.Made(c.took, c.half)
+			err = p.Wait(t.Context(), nil, func() int { return 1 + c.rate*int(time.Since(begin).Milliseconds()) },
+				func() bool { return time.Since(begin) < c.until })
+			if took := time.Since(begin); err != nil || took != c.due {
+				t.Errorf("%+v: due after %v, %v", c, took, err)
+			}
+		})
 	}
 }

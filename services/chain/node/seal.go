@@ -19,7 +19,8 @@ func (n *Node) sealLoop(ctx context.Context) {
 		}
 		return max(stats.Executable, 1)
 	}
-	for n.o.Sealing.Wait(ctx, n.pool.Ready(), offered) == nil && !n.failed.Load() {
+	coming := func() bool { return n.submitting.Load() > 0 }
+	for n.o.Sealing.Wait(ctx, n.pool.Ready(), offered, coming) == nil && !n.failed.Load() {
 		if n.seal() {
 			continue
 		}
@@ -53,6 +54,7 @@ func (n *Node) seal() bool {
 		n.pool.Release()
 		return false
 	}
+	made := time.Since(began)
 	ctx, span := n.beginBlock(began, draft.Block(), mined)
 	defer func() { end(span, err) }()
 	_, write := n.begin(ctx, "journal.Seal")
@@ -62,6 +64,7 @@ func (n *Node) seal() bool {
 		n.stumble(err)
 		return false
 	}
+	written := time.Now()
 	// From here on the block exists, whatever happens: after an error, the next process takes it from
 	// the journal.
 	_, write = n.begin(ctx, "blockchain.WriteBlock")
@@ -74,8 +77,17 @@ func (n *Node) seal() bool {
 		return false
 	}
 	n.pool.Sealed(mined, nil)
+	n.o.Sealing.Made(made+time.Since(written), half(draft.Block()))
 	n.feed.grow()
 	return true
+}
+
+// half is how many transactions like those of a block use half of its gas.
+func half(b *types.Block) int {
+	if b.GasUsed() == 0 {
+		return 0
+	}
+	return int(float64(b.GasLimit()/2) / float64(b.GasUsed()) * float64(len(b.Transactions())))
 }
 
 // draft executes what can be sealed; nil: there is nothing.

@@ -49,6 +49,8 @@ func (n *Node) Submit(ctx context.Context, raws [][]byte) []Submitted {
 	if n.shared != nil && !n.shared.Leads() {
 		return n.forward(ctx, raws)
 	}
+	n.submitting.Add(1)
+	defer n.submitting.Add(-1)
 	out := make([]Submitted, len(raws))
 	entries := make([]*mempool.Entry, len(raws))
 	view := n.view.Load()
