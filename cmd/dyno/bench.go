@@ -224,9 +224,12 @@ func (c *bench) sides(ctx context.Context) (closeSides func() error, err error) 
 		}
 		s := &c.options.Sides[side]
 		s.Title = c.revisions[side].Title()
-		if s.Dir, err = repository.Folder(ctx, c.revisions[side], "."); err != nil {
+		folder, err := repository.Folder(ctx, c.revisions[side], ".")
+		if err != nil {
 			return nil, err
 		}
+		s.Dir, s.Env = folder.Dir, folder.Env
+		c.outside(folder)
 	}
 	if c.aa {
 		c.options.AA = true
@@ -236,6 +239,21 @@ func (c *bench) sides(ctx context.Context) (closeSides func() error, err error) 
 		return nil, err
 	}
 	return repository.Close, nil
+}
+
+// outside warns of what is the same on both sides although the revisions may differ in it.
+func (c *bench) outside(f revision.Folder) {
+	warn := func(text string) {
+		if !slices.Contains(c.options.Warnings, text) {
+			c.options.Warnings = append(c.options.Warnings, text)
+		}
+	}
+	if f.Workspace != "" {
+		warn(f.Workspace + " is in no commit: both sides are built with it as it is now; GOWORK=off leaves it out")
+	}
+	for _, dir := range f.Outside {
+		warn(dir + " is not part of the revisions: both sides are built with it as it is now, so that its changes do not count")
+	}
 }
 
 // show prints the result and writes the files.

@@ -42,6 +42,9 @@ const (
 	leastConfirm = 8
 	// mostFailures is the number of failures in a row after which a benchmark is given up.
 	mostFailures = 2
+	// few is the number of benchmarks of which the first generation is taken whatever the time: its slices
+	// take 6 s.
+	few = 10
 	// mostBlocks bounds the blocks of a generation. Linking costs as much as several slices: with few
 	// benchmarks to a package, more blocks share it.
 	mostBlocks = 5
@@ -56,16 +59,23 @@ func (r *run) measure(ctx context.Context) error {
 		r.suspectAll()
 		screen = r.began // there is none
 	}
+	r.expect()
+	var decide map[*benchmark]bool // whose gates the rest of the time decides
 	for number, phase := range []struct {
 		until  time.Time
+		before func()
 		choose func(*benchmark) bool
 	}{
-		{screen, func(b *benchmark) bool { return !r.settled(b) }},
-		{longest, func(b *benchmark) bool { return r.short(b) && r.suspected == 0 && r.reaches(longest) }},
-		{r.deadline, func(b *benchmark) bool { return b.confirming() && !r.settled(b) && !r.dropped(b) }},
-		{r.deadline, func(b *benchmark) bool { return (!b.confirming() || r.dropped(b)) && !r.settled(b) }},
+		{screen, nil, func(b *benchmark) bool { return !r.settled(b) && !r.inside(b) }},
+		{longest, nil, func(b *benchmark) bool { return r.short(b) && r.suspected == 0 && r.reaches(longest) }},
+		{r.deadline, nil, func(b *benchmark) bool { return b.confirming() && !r.settled(b) && !r.dropped(b) }},
+		{r.deadline, func() { decide = r.decidable(r.deadline) }, func(b *benchmark) bool { return decide[b] }},
+		{r.deadline, nil, func(b *benchmark) bool { return (!b.confirming() || r.dropped(b)) && !r.settled(b) }},
 	} {
 		for {
+			if phase.before != nil {
+				phase.before()
+			}
 			todo := r.choose(phase.choose)
 			if len(todo) == 0 {
 				break
@@ -181,8 +191,11 @@ func doubt(s compare.Samples) float64 {
 	return p
 }
 
-// cost is the mean time of a generation.
+// cost is the mean time of a generation or, before the first, about what it should take.
 func (b *benchmark) cost() (mean time.Duration) {
+	if len(b.rounds) == 0 {
+		return 2 * b.length
+	}
 	for _, x := range b.rounds {
 		mean += x.cost / time.Duration(len(b.rounds))
 	}
@@ -202,17 +215,11 @@ func (b *benchmark) blockTime() time.Duration {
 func (r *run) generate(ctx context.Context, todo [][]*benchmark, until time.Time) (ran bool, err error) {
 	r.generation++
 	r.random.Shuffle(len(todo), func(i, j int) { todo[i], todo[j] = todo[j], todo[i] })
+	fewest := func(list []*benchmark) int { return len(slices.MinFunc(list, byRounds).rounds) }
+	slices.SortStableFunc(todo, func(x, y []*benchmark) int { return fewest(x) - fewest(y) })
 	for _, list := range todo {
-		length := list[0].pkg.linking
-		for _, b := range list {
-			length += max(2*b.length, b.blockTime())
-		}
-		// The first generation is taken in any case: without it there is nothing to show.
-		if time.Now().Add(length).After(until) && len(list[0].rounds) > 0 {
+		if list = r.fitting(list, until); len(list) == 0 {
 			continue
-		}
-		if time.Now().After(r.deadline) {
-			break
 		}
 		if err := r.generatePackage(ctx, list, until); err != nil {
 			return ran, err
@@ -220,6 +227,30 @@ func (r *run) generate(ctx context.Context, todo [][]*benchmark, until time.Time
 		ran = true
 	}
 	return ran, nil
+}
+
+func byRounds(x, y *benchmark) int { return len(x.rounds) - len(y.rounds) }
+
+// fitting returns the benchmarks of a package for which the time suffices, those with the fewest
+// generations first: where it does not suffice for all, each gets as many as another. The first
+// generation of a benchmark may take all of the time and, of few, more: without it there is nothing to show.
+func (r *run) fitting(list []*benchmark, until time.Time) (fit []*benchmark) {
+	r.random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	slices.SortStableFunc(list, byRounds)
+	end := time.Now().Add(list[0].pkg.linking)
+	for _, b := range list {
+		limit := until
+		if len(b.rounds) == 0 {
+			limit = r.deadline
+		}
+		end = end.Add(max(2*b.length, b.blockTime()))
+		first := r.generation == 1 && (len(r.benchmarks) <= few || len(fit) == 0 && time.Now().Before(r.deadline))
+		if end.After(limit) && !first {
+			break
+		}
+		fit = append(fit, b)
+	}
+	return fit
 }
 
 // generatePackage links both sides of a package with new orders of functions, and lets its
@@ -280,7 +311,6 @@ func (r *run) clear() error {
 // leastBlocks is the number of blocks that a first generation takes, whatever the time: of few
 // benchmarks, those that show exact allocations.
 func (r *run) leastBlocks() int {
-	const few = 10 // benchmarks; their slices take 6 s
 	if len(r.benchmarks) <= few {
 		return exactSlices
 	}

@@ -25,10 +25,15 @@ type benchmark struct {
 	n        int           // iterations of a slice, the same for both sides
 	count    int           // 2: the first of each process is warm-up and left out
 	length   time.Duration // of a slice, with the start of its process
+	perOp    float64       // about how long an iteration takes, in ns
+	look     look          // allocations that the pilot counted
 	failures int           // slices in a row that failed
 	rounds   []round       // what was measured
 	// suspects are the units of which the screen suspects a change, and which the next rounds confirm.
 	suspects map[string]bool
+
+	state state    // of which metrics were read
+	read  []metric // they
 }
 
 func (b *benchmark) confirming() bool { return len(b.suspects) > 0 }
@@ -59,8 +64,11 @@ const (
 	mostSlice = time.Second
 	// pilotShare is the part of the budget that the pilot may take.
 	pilotShare = 0.1
-	// firstLook is for how long the pilot runs each benchmark to find its number of iterations.
-	firstLook = 10 * time.Millisecond
+	// lookShare is the part of the budget that the first look at all benchmarks should take, if a
+	// function is one benchmark.
+	lookShare = 0.05
+	// shortestLook and longestLook bound that at one benchmark on one side.
+	shortestLook, longestLook = time.Millisecond, 10 * time.Millisecond
 	// warmth is by how much the first run in a process must be slower to count as warm-up.
 	warmth = 1.05
 	// pilotCount is the number of runs in one process that show whether the first is slower.
@@ -116,7 +124,23 @@ func (r *run) pilot(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	if err := r.count(look); err != nil && look.Err() == nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// firstLook is for how long the pilot runs each benchmark to find its number of iterations: of many,
+// shorter.
+func (r *run) firstLook() time.Duration {
+	functions := 0
+	for _, p := range r.packages {
+		if !p.equal {
+			functions += len(p.functions[0]) + len(p.functions[1])
+		}
+	}
+	each := time.Duration(lookShare * float64(r.Budget) / float64(max(1, functions*max(1, len(r.CPUs)))))
+	return min(max(each, shortestLook), longestLook).Round(time.Millisecond)
 }
 
 // find finds the benchmarks of a package that both sides have.
@@ -131,7 +155,7 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 	for side, b := range p.sides {
 		r.turn(0, "trying "+p.path)
 		seen[side] = map[string]reading{}
-		o, err := r.runJob(ctx, job{b.path, b.dir, pattern, procs, 1, firstLook.String(), r.Budget / 10})
+		o, err := r.runJob(ctx, job{b.path, b.dir, pattern, procs, 1, r.firstLook().String(), r.Budget / 10})
 		if err != nil {
 			return err
 		}
@@ -215,6 +239,7 @@ func (r *run) fails(side int, path, name string) bool {
 // size sets the number of iterations of a slice. start is the time to start the process.
 func (b *benchmark) size(nsPerOp float64, start time.Duration) {
 	const most = 1e9 // the testing package runs no more
+	b.perOp = nsPerOp
 	// A process that starts slowly is worth a longer slice.
 	want := float64(min(max(sliceTime, start), mostSlice))
 	b.n = int(min(max(want/nsPerOp, 1), most))

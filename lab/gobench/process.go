@@ -31,10 +31,11 @@ func (r *run) start(ctx context.Context, s process.Spec) (*process.Process, erro
 	}
 }
 
-// goCommand runs the go command in a folder and returns its output.
-func (r *run) goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
+// goCommand runs the go command in the folder of a side and returns its output.
+func (r *run) goCommand(ctx context.Context, side int, args ...string) ([]byte, error) {
 	out := &head{}
-	p, err := r.start(ctx, process.Spec{Name: "go " + args[0], Command: append([]string{"go"}, args...), Dir: dir, Env: []string{"GOTMPDIR=" + r.scratch()}, Stdout: out})
+	env := append([]string{"GOTMPDIR=" + r.scratch()}, r.Sides[side].Env...)
+	p, err := r.start(ctx, process.Spec{Name: "go " + args[0], Command: append([]string{"go"}, args...), Dir: r.Sides[side].Dir, Env: env, Stdout: out})
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func BenchmarkReports(b *testing.B) {
 }
 
 func options(dir string, budget time.Duration) Options {
-	return Options{Sides: [2]Side{{"old", filepath.Join(dir, "a")}, {"new", filepath.Join(dir, "b")}}, Packages: []string{"./..."}, Budget: budget, Seed: 1}
+	return Options{Sides: [2]Side{{Title: "old", Dir: filepath.Join(dir, "a")}, {Title: "new", Dir: filepath.Join(dir, "b")}}, Packages: []string{"./..."}, Budget: budget, Seed: 1}
 }
 
 // The real thing, for some slices: what is found does not depend on their times.

@@ -3,6 +3,7 @@ package gobench
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -17,8 +18,8 @@ import (
 	"dyno/parts/quicktest"
 )
 
-// more is the number of simulated runs of equal programs, where the usual one is lower. 400 take half
-// an hour.
+// more is the number of simulated runs of equal programs, where the usual one is lower. 400 take
+// some minutes.
 var more = flag.Int("runs", 0, "simulate at least that many `runs` of equal programs")
 
 // machine simulates binaries whose speed depends on their layout, on a clock of synctest.
@@ -29,6 +30,7 @@ type machine struct {
 	allocs        map[string][2]float64
 	op            float64 // of an iteration, in ns; 0: 1000
 	stray         float64 // probability that the runtime allocates 400 bytes in a slice
+	flips         float64 // probability of one more allocation in each iteration of a slice
 	links         int
 }
 
@@ -47,26 +49,31 @@ func (m *machine) link(context.Context, *pkg) ([2]string, error) {
 	return [2]string{fmt.Sprintf("a%d-%d", m.links, m.random.Uint64()), fmt.Sprintf("b%d-%d", m.links, m.random.Uint64())}, nil
 }
 
-func (m *machine) run(_ context.Context, j job) (outcome, error) {
+func (m *machine) run(_ context.Context, j job) (o outcome, err error) {
 	n, err := strconv.Atoi(strings.TrimSuffix(j.time, "x"))
 	if err != nil {
 		return outcome{}, err
 	}
-	name := strings.Trim(strings.TrimPrefix(j.pattern, "^Benchmark"), "$")
-	side := 0
-	ratio := 1.0
-	if j.path[0] == 'b' {
-		side = 1
-		if r, ok := m.ratio[name]; ok {
-			ratio = r
-		}
-	}
 	const start = 5 * time.Millisecond
-	op := cmp.Or(m.op, 1000)
-	level := math.Exp(m.level(j.path, name)) * ratio * op
+	o.cpu = start
+	time.Sleep(start)
+	for pattern := range strings.SplitSeq(j.pattern, "|") {
+		m.bench(strings.Trim(strings.TrimPrefix(pattern, "^Benchmark"), "$"), j.path, n, &o)
+	}
+	return o, nil
+}
+
+// bench runs a benchmark in a process.
+func (m *machine) bench(name, path string, n int, o *outcome) {
+	side, ratio := 0, 1.0
+	if path[0] == 'b' {
+		side = 1
+		ratio = cmp.Or(m.ratio[name], 1)
+	}
+	level := math.Exp(m.level(path, name)) * ratio * cmp.Or(m.op, 1000)
 	elapsed := level * math.Exp(m.slice*m.random.NormFloat64())
-	cpu := level*math.Exp(m.slice/2*m.random.NormFloat64())*float64(n) + float64(start)
-	time.Sleep(start + time.Duration(elapsed*float64(n)))
+	o.cpu += time.Duration(level * math.Exp(m.slice/2*m.random.NormFloat64()) * float64(n))
+	time.Sleep(time.Duration(elapsed * float64(n)))
 	allocs, ok := m.allocs[name]
 	if !ok {
 		allocs = [2]float64{3, 3}
@@ -75,9 +82,12 @@ func (m *machine) run(_ context.Context, j job) (outcome, error) {
 	if m.random.Float64() < m.stray {
 		stray = 1
 	}
-	bytes := math.Floor((16*allocs[side]*float64(n) + 400*stray) / float64(n))
-	allocs[side] = math.Floor((allocs[side]*float64(n) + stray) / float64(n))
-	return outcome{cpu: time.Duration(cpu), output: output{readings: []reading{{name, n, map[string]float64{Time: elapsed, Bytes: bytes, Allocs: allocs[side]}}}}}, nil
+	mean := allocs[side]
+	if m.random.Float64() < m.flips {
+		mean++ // as where a pool is empty now and then
+	}
+	o.readings = append(o.readings, reading{name, n, map[string]float64{Time: elapsed,
+		Bytes: math.Floor((16*mean*float64(n) + 400*stray) / float64(n)), Allocs: math.Floor((mean*float64(n) + stray) / float64(n))}})
 }
 
 // simulate measures benchmarks of one package on a simulated machine.
@@ -87,13 +97,13 @@ func simulate(t *testing.T, m *machine, names []string, o Options) (res *Result)
 	synctest.Test(t, func(t *testing.T) {
 		r := &run{Options: o, random: m.random, layouts: true, began: time.Now(), deadline: time.Now().Add(o.Budget), temp: dir, reported: map[string]bool{Time: true, CPU: true, Bytes: true, Allocs: true}, units: map[string]int{}, runJob: m.run, link: m.link}
 		r.Sides = [2]Side{{Title: "A"}, {Title: "B"}}
-		p := &pkg{path: "p", sides: [2]*binary{{}, {}}}
+		p := &pkg{path: "p", sides: [2]*binary{{path: "a"}, {path: "b"}}}
 		for _, name := range names {
 			b := &benchmark{pkg: p, name: name, procs: 1, count: 1}
 			b.size(cmp.Or(m.op, 1000), 5*time.Millisecond)
 			r.benchmarks = append(r.benchmarks, b)
 		}
-		if err := r.measure(t.Context()); err != nil {
+		if err := errors.Join(r.count(t.Context()), r.measure(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 		if over := time.Since(r.deadline); over > 3*time.Second {
@@ -125,7 +135,7 @@ func alarms(r *Result) (n int) {
 func TestRunsOfTheSame(t *testing.T) {
 	for _, tt := range []struct{ benchmarks, seconds int }{{2, 60}, {3, 60}, {12, 120}} {
 		const most = 0.05
-		runs := max(*more, quicktest.Of(10, 40))
+		runs := max(*more, quicktest.Of(20, 80))
 		wrong, covered, intervals := 0, 0, 0
 		for seed := range runs {
 			m := &machine{random: rand.New(rand.NewPCG(uint64(seed), 7)), layout: 0.02, slice: 0.03}
@@ -232,6 +242,47 @@ func TestAllocationsAreExact(t *testing.T) {
 	}
 	if g := r.Gates[0]; g.Verdict != compare.Fail || !strings.Contains(g.Text, "2 of 4 benchmarks fail") {
 		t.Errorf("the gate: %+v", g)
+	}
+}
+
+// One more allocation of one benchmark is found within 10 s however many there are, even if the time
+// suffices for a generation of some of them only; and no benchmark is left out in favour of another.
+func TestOneMoreAllocationAmongMany(t *testing.T) {
+	for _, n := range []int{1, 30, 200} {
+		m := &machine{random: rand.New(rand.NewPCG(uint64(n), 12)), layout: 0.02, slice: 0.1, stray: 0.3, allocs: map[string][2]float64{fmt.Sprintf("B%d", n/2): {12, 13}}}
+		r := simulate(t, m, names(n), Options{Budget: 10 * time.Second})
+		if len(r.Benchmarks) != n || alarms(r) != 1 || r.Benchmarks[0].Name != fmt.Sprintf("B%d", n/2) || !r.Benchmarks[0].Metric(Allocs).Exact {
+			t.Errorf("of %d benchmarks, %d are measured and %d are called different: %+v", n, len(r.Benchmarks), alarms(r), r.Benchmarks[0])
+		}
+		most, least := 0, math.MaxInt
+		for _, b := range r.Benchmarks {
+			most, least = max(most, b.Generations), min(least, b.Generations)
+			if m := b.Metric(Allocs); m == nil || !m.Exact {
+				t.Errorf("of %d benchmarks, allocations of %s are not exact: %+v", n, b.Name, m)
+			}
+			if b.Generations == 0 && b.Verdict == compare.Equal {
+				t.Errorf("%s is called equal and was not timed", b.Name)
+			}
+		}
+		if n == 200 && (most != 1 || least != 0) || n < 200 && least == 0 {
+			t.Errorf("of %d benchmarks, one has %d generations and another %d", n, most, least)
+		}
+	}
+}
+
+// A figure that flips between two values is no difference.
+func TestAllocationsThatFlip(t *testing.T) {
+	const most = 0.05
+	runs, wrong := quicktest.Of(20, 100), 0
+	for seed := range runs {
+		m := &machine{random: rand.New(rand.NewPCG(uint64(seed), 13)), layout: 0.01, slice: 0.03, flips: 0.3}
+		if alarms(simulate(t, m, names(20), Options{Budget: 10 * time.Second})) > 0 {
+			wrong++
+		}
+	}
+	t.Logf("%d of %d runs alarm", wrong, runs)
+	if bound := most*float64(runs) + 2*math.Sqrt(most*float64(runs)); float64(wrong) > bound {
+		t.Errorf("%d of %d runs of equal programs alarm", wrong, runs)
 	}
 }
 
