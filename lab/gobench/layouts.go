@@ -27,6 +27,9 @@ func (r *run) relink(ctx context.Context, b *binary, name string, seed int64) (s
 	if err == nil {
 		err = p.Err()
 	}
+	if exit := new(process.ExitError); errors.As(err, &exit) && exit.Log != "" {
+		err = errors.New(firstLine(exit.Log))
+	}
 	return out, err
 }
 
