@@ -263,7 +263,7 @@ func (c *bench) show(r *gobench.Result) error {
 	if c.json {
 		err = gobench.JSON(out, r)
 	} else {
-		err = gobench.Print(screen.Below(out), r, c.all)
+		err = gobench.Print(screen.Below(out), r, c.all, styleOf(os.Stdout).Width)
 	}
 	err = errors.Join(err,
 		write(c.files.junit, func(w io.Writer) error { return ci.Suite(w, "dyno bench", r.Started, gobench.Cases(r)) }),

@@ -23,6 +23,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"dyno/lab/compare"
@@ -164,7 +165,11 @@ func (r *run) whyNothing() string {
 		s := r.skipped[0]
 		return fmt.Sprintf(": %s: %s", s.what(), s.Why)
 	}
-	return fmt.Sprintf(": no package of %v has a benchmark that matches", r.Packages)
+	text := fmt.Sprintf(": no package of %v has a benchmark that matches", r.Packages)
+	if slices.ContainsFunc(r.Packages, func(p string) bool { return strings.Contains(p, "...") }) {
+		text += "; folders that begin with _ or . and those with a go.mod of their own are not among them: run dyno bench there"
+	}
+	return text
 }
 
 func (r *run) equalPackages() (equal []*pkg) {

@@ -2,7 +2,6 @@ package gobench
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"path"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"dyno/lab/compare"
-	"dyno/lab/report/format"
 )
 
 // Schema names the JSON form of a Result. Keys may be added, never changed.
@@ -23,7 +21,9 @@ type Result struct {
 	Reason     string      `json:"reason"` // why not valid
 	A          string      `json:"a"`
 	B          string      `json:"b"`
-	Answer     string      `json:"answer"`
+	Answer     string      `json:"answer"`     // the verdicts
+	What       string      `json:"what"`       // the worst of them
+	Sure       string      `json:"how_sure"`   // how sure they are, and how long more would take
 	Benchmarks []Benchmark `json:"benchmarks"` // the worst first
 	Skipped    []Skipped   `json:"skipped"`    // what has no verdict, and why
 	Equal      []string    `json:"equal"`      // packages of which both sides build the same test binary
@@ -225,7 +225,7 @@ func (r *run) result() *Result {
 	if len(res.Benchmarks) == 0 && len(res.Equal) == 0 {
 		res.Valid, res.Reason = false, ErrNothing.Error()+r.whyNothing()
 	}
-	res.Answer = res.answer()
+	res.Answer, res.What, res.Sure = res.answer(), res.what(), res.sure()
 	return res
 }
 
@@ -273,53 +273,4 @@ func middle(all []Scatter) *Scatter {
 		return compare.Median(values)
 	}
 	return &Scatter{Layout: of(func(s Scatter) float64 { return s.Layout }), Slice: of(func(s Scatter) float64 { return s.Slice }), Share: of(func(s Scatter) float64 { return s.Share })}
-}
-
-// answer says in a sentence what was found.
-func (r *Result) answer() string {
-	count := map[string]int{}
-	var words, parts []string
-	for i := range r.Benchmarks { // the worst first
-		w := r.Benchmarks[i].word()
-		if count[w]++; count[w] == 1 {
-			words = append(words, w)
-		}
-	}
-	for _, w := range words {
-		parts = append(parts, fmt.Sprintf("%d %s", count[w], w))
-	}
-	text := fmt.Sprintf("%s against %s: ", r.B, r.A)
-	switch {
-	case len(r.Benchmarks) > 0:
-		text += fmt.Sprintf("of %d benchmarks %s", len(r.Benchmarks), strings.Join(parts, ", "))
-	case len(r.Equal) > 0:
-		return text + "both build the same test binaries, so nothing was measured"
-	default:
-		return text + r.Reason
-	}
-	if len(r.Equal) > 0 {
-		text += fmt.Sprintf("; the test binaries of %s are the same", format.Plural(len(r.Equal), "package"))
-	}
-	if r.TimeToDecide > 0 {
-		what := "decide the rest"
-		if slices.ContainsFunc(r.Benchmarks, func(b Benchmark) bool {
-			return b.Verdict == compare.NotDecided && b.Generations < compare.MinSamples
-		}) {
-			what = "give each an interval"
-		}
-		text += fmt.Sprintf("; about %s more would %s", rounded(r.TimeToDecide), what)
-	}
-	return text
-}
-
-// rounded is a number of seconds in words that are no more exact than an estimate is.
-func rounded(seconds float64) string {
-	const minute, hour = 60, 3600
-	switch {
-	case seconds > hour:
-		return format.Plural(int(math.Ceil(seconds/hour)), "hour")
-	case seconds > 2*minute:
-		return format.Plural(int(math.Ceil(seconds/minute)), "minute")
-	}
-	return format.Plural(int(max(5, math.Ceil(seconds/5)*5)), "second")
 }

@@ -132,7 +132,7 @@ func TestRun(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	for name, show := range map[string]func(*bytes.Buffer) error{"text": func(b *bytes.Buffer) error { return Print(b, r, false) }, "Markdown": func(b *bytes.Buffer) error { return Markdown(b, r) }} {
+	for name, show := range map[string]func(*bytes.Buffer) error{"text": func(b *bytes.Buffer) error { return Print(b, r, false, 0) }, "Markdown": func(b *bytes.Buffer) error { return Markdown(b, r) }} {
 		var b bytes.Buffer
 		if err := show(&b); err != nil || !strings.Contains(b.String(), "m.Allocates") {
 			t.Errorf("%s: %v\n%s", name, err, b.String())
