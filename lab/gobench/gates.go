@@ -171,34 +171,42 @@ func (r *run) beyond(b *Benchmark) float64 {
 }
 
 // typical is the standard deviation of a sample where layouts move a benchmark by 1.5% and slices differ
-// by 3%, two of each side to a generation.
-var typical = math.Sqrt(2 * (0.015*0.015 + 0.03*0.03/2))
+// by 3%, of which a generation has a number of each side.
+func typical(blocks int) float64 {
+	const layout, slice = 0.015, 0.03
+	return math.Sqrt(2 * (layout*layout + slice*slice/float64(blocks)))
+}
 
 // expect says, before the measurement, what the time should suffice for.
 func (r *run) expect() {
 	if len(r.benchmarks) == 0 {
 		return
 	}
-	each, seen := time.Duration(0), map[*pkg]bool{}
+	linking, slices, seen := time.Duration(0), time.Duration(0), map[*pkg]bool{}
 	for _, b := range r.benchmarks {
-		each += 2 * 2 * b.length // blocks, sides
+		slices += 2 * b.length
 		if !seen[b.pkg] {
-			each += b.pkg.linking
+			linking += b.pkg.linking
 		}
 		seen[b.pkg] = true
 	}
 	left := time.Until(r.deadline)
-	n := int(left / max(1, each))
-	text := fmt.Sprintf("%s, about %s to a generation: the time suffices for about %d", format.Plural(len(r.benchmarks), "benchmark"), rounded(each.Seconds()), n)
+	blocks := 2
+	if left/max(1, linking+2*slices) < 2*compare.MinSamples {
+		blocks = 1
+	}
+	each := max(time.Millisecond, linking+time.Duration(blocks)*slices)
+	n, deviation := int(left/each), typical(blocks)
+	text := fmt.Sprintf("%s, about %.1f s to a generation: the time suffices for about %d", format.Plural(len(r.benchmarks), "benchmark"), each.Seconds(), n)
 	if n >= compare.MinSamples {
-		text += fmt.Sprintf(", which on a quiet machine tells each within %.1f%%", 100*compare.Width(typical, n))
+		text += fmt.Sprintf(", which on a quiet machine tells each within %.1f%%", 100*compare.Width(deviation, n))
 	}
 	r.say(text)
 	for _, g := range r.Gates {
 		if g.Metric == Allocs || g.Metric == Bytes {
 			continue // exact
 		}
-		switch needed := g.Needed(typical); {
+		switch needed := g.Needed(deviation); {
 		case needed == 0:
 			r.say(fmt.Sprintf("gate %s: what does not change cannot pass it", g))
 		case needed > n:
