@@ -30,6 +30,9 @@ import (
 // leastBench is the least budget: enough for the pilot and the exact allocations of some benchmarks.
 const leastBench = 5 * time.Second
 
+// errNoBenchmark is the error of an interruption before there is a result.
+var errNoBenchmark = errors.New("interrupted before any benchmark was measured; nothing was left behind")
+
 // bench holds the flags and the state of dyno bench.
 type bench struct {
 	cmd                           *cobra.Command
@@ -160,6 +163,9 @@ func (c *bench) run(ctx context.Context, args []string) error {
 	defer view.End()
 	c.options.Say, c.options.Turn = view.Say, view.Turn
 	closeSides, err := c.sides(ctx)
+	if err != nil && ctx.Err() != nil {
+		return &exit{exitFailed, errNoBenchmark}
+	}
 	if err != nil {
 		return err
 	}
@@ -176,7 +182,7 @@ func (c *bench) run(ctx context.Context, args []string) error {
 	case errors.Is(err, gobench.ErrUnit), errors.Is(err, gobench.ErrPackage):
 		return usage.Of(err)
 	case result == nil && ctx.Err() != nil:
-		return fmt.Errorf("interrupted before any benchmark was measured: %w", err)
+		return &exit{exitFailed, errNoBenchmark}
 	}
 	if result == nil {
 		return err
