@@ -199,7 +199,7 @@ func (r *run) expect() {
 	n, deviation := int(left/each), typical(blocks)
 	text := fmt.Sprintf("%s, about %.1f s to a generation: the time suffices for about %d", format.Plural(len(r.benchmarks), "benchmark"), each.Seconds(), n)
 	if n >= compare.MinSamples {
-		text += fmt.Sprintf(", which on a quiet machine tells each within %.1f%%", 100*compare.Width(deviation, n))
+		text += fmt.Sprintf(", which on a quiet machine gives each an interval within %.1f%%", 100*compare.Width(deviation, n))
 	}
 	r.say(text)
 	for _, g := range r.Gates {
