@@ -23,8 +23,9 @@ func unitGates(t *testing.T, list string) []compare.Gate {
 // With a gate, what is clearly inside it leaves its time to the others, and still at most 5% of runs of
 // equal programs call a benchmark faster or slower, none fails the gate, and intervals hold the truth.
 func TestGateOfThirty(t *testing.T) {
+	t.Parallel()
 	const most = 0.05
-	runs := max(*more, quicktest.Of(6, 40))
+	runs := max(*more, quicktest.Of(4, 15))
 	wrong, failed, covered, intervals, passed, without := 0, 0, 0, 0, 0, 0
 	gates := unitGates(t, "ns/op<=1.05")
 	for seed := range runs {
@@ -72,6 +73,7 @@ func TestGateOfThirty(t *testing.T) {
 
 // What is beyond its gate is not dropped: it fails the gate.
 func TestABenchmarkBeyondItsGate(t *testing.T) {
+	t.Parallel()
 	runs, failed := quicktest.Of(3, 10), 0
 	for seed := range runs {
 		m := &machine{random: rand.New(rand.NewPCG(uint64(seed), 15)), layout: 0.01, slice: 0.02, ratio: map[string]float64{"B7": 1.15}}
@@ -87,6 +89,7 @@ func TestABenchmarkBeyondItsGate(t *testing.T) {
 
 // Before it measures, a run says what the time suffices for, and afterwards how long the rest takes.
 func TestWhatTheTimeSufficesFor(t *testing.T) {
+	t.Parallel()
 	said := func(gate string, benchmarks int, budget time.Duration) (string, *Result) {
 		var all []string
 		m := &machine{random: rand.New(rand.NewPCG(1, 16)), layout: 0.02, slice: 0.03}

@@ -133,9 +133,10 @@ func alarms(r *Result) (n int) {
 // In at most 5% of runs of equal programs a benchmark is called faster or slower, however many there
 // are, and the intervals hold the truth as often as they say.
 func TestRunsOfTheSame(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ benchmarks, seconds int }{{2, 60}, {3, 60}, {12, 120}} {
 		const most = 0.05
-		runs := max(*more, quicktest.Of(20, 80))
+		runs := max(*more, quicktest.Of(10, 40))
 		wrong, covered, intervals := 0, 0, 0
 		for seed := range runs {
 			m := &machine{random: rand.New(rand.NewPCG(uint64(seed), 7)), layout: 0.02, slice: 0.03}
@@ -165,6 +166,7 @@ func TestRunsOfTheSame(t *testing.T) {
 // A change of 3% in one of five benchmarks is found on a quiet machine, although layouts move each by
 // 1%, and the others are not called different.
 func TestAChangeIsFound(t *testing.T) {
+	t.Parallel()
 	runs := quicktest.Of(10, 20)
 	found, others := 0, 0
 	for seed := range runs {
@@ -194,6 +196,7 @@ func TestAChangeIsFound(t *testing.T) {
 // Of a hundred benchmarks, for which a minute suffices for one generation or two, the one that takes
 // twice as long is confirmed.
 func TestALargeChangeAmongManyIsFound(t *testing.T) {
+	t.Parallel()
 	m := &machine{random: rand.New(rand.NewPCG(1, 10)), layout: 0.02, slice: 0.03, ratio: map[string]float64{"B42": 2}}
 	r := simulate(t, m, names(100), Options{Budget: time.Minute})
 	if b := r.Benchmarks[0]; b.Name != "B42" || b.Verdict != compare.Slower || alarms(r) != 1 {
@@ -206,6 +209,7 @@ func TestALargeChangeAmongManyIsFound(t *testing.T) {
 
 // Two minutes give the intervals that docs/how-to/compare-benchmarks.md promises of a quiet machine.
 func TestPrecision(t *testing.T) {
+	t.Parallel()
 	for benchmarks, most := range map[int]float64{5: 0.02, 30: 0.05} {
 		for _, layout := range []float64{0.01, 0.02} {
 			var widths []float64
@@ -228,6 +232,7 @@ func TestPrecision(t *testing.T) {
 
 // Exact allocations are decided in seconds, and from 0 as well.
 func TestAllocationsAreExact(t *testing.T) {
+	t.Parallel()
 	m := &machine{random: rand.New(rand.NewPCG(1, 9)), layout: 0.02, slice: 0.1, allocs: map[string][2]float64{"B0": {12, 13}, "B1": {0, 1}, "B2": {5, 4}}}
 	gates, err := compare.ParseUnitGates("allocs/op<=1")
 	if err != nil {
@@ -248,6 +253,7 @@ func TestAllocationsAreExact(t *testing.T) {
 // One more allocation of one benchmark is found within 10 s however many there are, even if the time
 // suffices for a generation of some of them only; and no benchmark is left out in favour of another.
 func TestOneMoreAllocationAmongMany(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 30, 200} {
 		m := &machine{random: rand.New(rand.NewPCG(uint64(n), 12)), layout: 0.02, slice: 0.1, stray: 0.3, allocs: map[string][2]float64{fmt.Sprintf("B%d", n/2): {12, 13}}}
 		r := simulate(t, m, names(n), Options{Budget: 10 * time.Second})
@@ -272,6 +278,7 @@ func TestOneMoreAllocationAmongMany(t *testing.T) {
 
 // A figure that flips between two values is no difference.
 func TestAllocationsThatFlip(t *testing.T) {
+	t.Parallel()
 	const most = 0.05
 	runs, wrong := quicktest.Of(20, 100), 0
 	for seed := range runs {
@@ -288,6 +295,7 @@ func TestAllocationsThatFlip(t *testing.T) {
 
 // What the runtime allocates now and then makes no benchmark of few iterations differ from itself.
 func TestStrayAllocationsOfTheSame(t *testing.T) {
+	t.Parallel()
 	const most = 0.05
 	runs, wrong := max(*more, quicktest.Of(100, 200)), 0
 	for seed := range runs {
@@ -304,6 +312,7 @@ func TestStrayAllocationsOfTheSame(t *testing.T) {
 
 // What layouts move is separated from what slices do.
 func TestScatter(t *testing.T) {
+	t.Parallel()
 	m := &machine{random: rand.New(rand.NewPCG(3, 9)), layout: 0.04, slice: 0.01}
 	r := simulate(t, m, names(2), Options{Budget: 2 * time.Minute})
 	for _, b := range r.Benchmarks {
