@@ -21,7 +21,7 @@ type look struct {
 }
 
 const (
-	// countShare is the part of the budget in which the pilot counts allocations, and mostCount its bound.
+	// countShare is the part of the budget that counting allocations should take, and mostCount its bound.
 	countShare = 0.3
 	mostCount  = 5 * time.Second
 	// countSlice is how long the iterations of a benchmark take in it, unless exactN take longer.
@@ -42,7 +42,7 @@ const (
 // count as a difference.
 func (r *run) count(ctx context.Context) error {
 	allowed := min(time.Duration(countShare*float64(r.Budget)), mostCount)
-	until := time.Now().Add(allowed)
+	until := time.Now().Add(2 * allowed) // other programs may use the machine
 	each := time.Duration(0)
 	if n := len(r.benchmarks); n > 0 {
 		each = min(allowed/time.Duration(2*exactSlices*n)-runTime, countSlice)

@@ -170,16 +170,15 @@ func (r *run) fitting(list []*benchmark, until time.Time) (fit []*benchmark) {
 	slices.SortStableFunc(list, byRounds)
 	end := time.Now().Add(list[0].pkg.linking)
 	for _, b := range list {
-		limit := until
+		limit, length := until, max(2*b.length, b.blockTime())
 		if len(b.rounds) == 0 {
 			limit = r.deadline
 		}
-		end = end.Add(max(2*b.length, b.blockTime()))
 		first := r.generation == 1 && (len(r.benchmarks) <= few || len(fit) == 0 && time.Now().Before(r.deadline))
-		if end.After(limit) && !first {
-			break
+		if end.Add(length).After(limit) && !first {
+			continue // a shorter one may fit
 		}
-		fit = append(fit, b)
+		end, fit = end.Add(length), append(fit, b)
 	}
 	return fit
 }
