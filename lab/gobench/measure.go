@@ -239,9 +239,9 @@ func (r *run) clear() error {
 }
 
 // leastBlocks is the number of blocks that a first generation takes, whatever the time: of few
-// benchmarks, those that show exact allocations.
+// benchmarks, those that show exact allocations, unless the pilot has counted them.
 func (r *run) leastBlocks() int {
-	if len(r.benchmarks) <= few {
+	if len(r.benchmarks) <= few && slices.ContainsFunc(r.benchmarks, func(b *benchmark) bool { return len(b.look.blocks) < exactSlices }) {
 		return exactSlices
 	}
 	return 1

@@ -222,7 +222,7 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 		case !(a.values[Time] > 0) || !(b.values[Time] > 0):
 			r.skip(Unmeasured, p.path, name, "it reports no %s", Time)
 		default:
-			x.size(math.Sqrt(a.values[Time]*b.values[Time]), 10*time.Millisecond)
+			x.size(between(a.values[Time], b.values[Time]), 10*time.Millisecond)
 			r.benchmarks = append(r.benchmarks, x)
 		}
 	}
@@ -255,8 +255,8 @@ func (b *benchmark) size(nsPerOp float64, start time.Duration) {
 // iterations, and whether the first run is slower than those that follow.
 func (r *run) warmUp(ctx context.Context, b *benchmark) error {
 	n := max(1, b.n/4)
-	cold, level, start := 0, 0.0, time.Duration(0)
-	for _, side := range b.pkg.sides {
+	cold, levels, start := 0, [2]float64{}, time.Duration(0)
+	for i, side := range b.pkg.sides {
 		r.turn(0, "trying "+b.title())
 		o, err := r.runJob(ctx, job{side.path, side.dir, b.pattern(), b.procs, pilotCount, fmt.Sprintf("%dx", n), pilotCount * b.length})
 		if err != nil {
@@ -274,7 +274,7 @@ func (r *run) warmUp(ctx context.Context, b *benchmark) error {
 		if times[0] > warmth*slices.Max(times[1:]) {
 			cold++
 		}
-		level += math.Log(compare.Median(times[1:])) / 2
+		levels[i] = compare.Median(times[1:])
 		worked := 0.0
 		for _, t := range times {
 			worked += t * float64(n)
@@ -284,8 +284,15 @@ func (r *run) warmUp(ctx context.Context, b *benchmark) error {
 	if cold == len(b.pkg.sides) {
 		b.count = 2
 	}
-	b.size(math.Exp(level), max(0, start))
+	b.size(between(levels[0], levels[1]), max(0, start))
 	return nil
+}
+
+// between is the time of an iteration for which slices are sized, of those of both sides: in the middle,
+// but so that the slices of the slower one are not several times as long as they should be.
+func between(a, b float64) float64 {
+	const longest = 4 // times sliceTime
+	return max(math.Sqrt(a*b), max(a, b)/longest)
 }
 
 // title names the benchmark for people.
