@@ -123,7 +123,7 @@ func (r *run) countAll(ctx context.Context, list []*benchmark, slicesOf int, unt
 		for _, side := range []int{from, 1 - from} {
 			r.turn(0, fmt.Sprintf("counting the allocations of %d benchmarks of %s", len(list), first.pkg.path))
 			b := first.pkg.sides[side]
-			o, err := r.runJob(ctx, job{b.path, b.dir, strings.Join(patterns, "|"), first.procs, 1, fmt.Sprintf("%dx", n), expected})
+			o, err := r.runJob(ctx, job{b.path, b.dir, strings.Join(patterns, "|"), first.procs, 1, fmt.Sprintf("%dx", n), expected, 0})
 			if err != nil {
 				return err
 			}

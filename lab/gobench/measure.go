@@ -38,6 +38,9 @@ const (
 	leastConfirm = 8
 	// mostFailures is the number of failures in a row after which a benchmark is given up.
 	mostFailures = 2
+	// firstLimit is how long a first slice may take beyond a multiple of what it should: it must not take
+	// the time of all others.
+	firstLimit = 5 * time.Second
 	// few is the number of benchmarks of which the first generation is taken whatever the time: its slices
 	// take 6 s.
 	few = 10
@@ -223,7 +226,7 @@ func (r *run) generatePackage(ctx context.Context, list []*benchmark, until time
 			if from.After(r.deadline) && number > 0 && (len(list[i].rounds) > 0 || number >= r.leastBlocks()) {
 				continue
 			}
-			err := r.block(ctx, list[i], paths, number, &taken[i], &bases[i])
+			err := r.block(ctx, list[i], paths, len(taken[i].blocks), &taken[i], &bases[i])
 			if err != nil {
 				return err
 			}
@@ -276,7 +279,7 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 	first := r.random.IntN(2)
 	for _, side := range []int{first, 1 - first} {
 		r.turn(r.generation, b.title())
-		j := job{paths[side], b.pkg.sides[side].dir, b.pattern(), b.procs, b.count, "2x", b.length}
+		j := job{paths[side], b.pkg.sides[side].dir, b.pattern(), b.procs, b.count, "2x", b.length, 0}
 		if number == 0 && b.n >= leastN {
 			o, err := r.runJob(ctx, j)
 			if err != nil {
@@ -288,9 +291,17 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 			}
 		}
 		j.time = fmt.Sprintf("%dx", b.n)
+		if len(b.rounds) == 0 && b.n > leastN {
+			j.limit = firstLimit + 20*b.length
+		}
 		o, err := r.runJob(ctx, j)
 		if err != nil {
 			return err
+		}
+		if o.late && j.limit > 0 {
+			// Its operations take longer the more there are: the next generation tries fewer.
+			b.n, b.length = max(leastN, b.n/10), b.length/10
+			return nil
 		}
 		if o.err != nil {
 			errs[side] = o.err

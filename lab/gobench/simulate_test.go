@@ -31,6 +31,7 @@ type machine struct {
 	op            float64 // of an iteration, in ns; 0: 1000
 	stray         float64 // probability that the runtime allocates 400 bytes in a slice
 	flips         float64 // probability of one more allocation in each iteration of a slice
+	grows         string  // the benchmark whose operations take longer the more there are
 	links         int
 }
 
@@ -57,6 +58,11 @@ func (m *machine) run(_ context.Context, j job) (o outcome, err error) {
 	const start = 5 * time.Millisecond
 	o.cpu = start
 	time.Sleep(start)
+	if took := time.Duration(float64(n) * float64(n) * 10); m.grows != "" && strings.Contains(j.pattern, m.grows) && j.limit > 0 && took > j.limit {
+		time.Sleep(j.limit)
+		o.late, o.err = true, errors.New("it did not end")
+		return o, nil
+	}
 	for pattern := range strings.SplitSeq(j.pattern, "|") {
 		m.bench(strings.Trim(strings.TrimPrefix(pattern, "^Benchmark"), "$"), j.path, n, &o)
 	}
@@ -272,6 +278,22 @@ func TestOneMoreAllocationAmongMany(t *testing.T) {
 		}
 		if n == 200 && (most != 1 || least != 0) || n < 200 && least == 0 {
 			t.Errorf("of %d benchmarks, one has %d generations and another %d", n, most, least)
+		}
+	}
+}
+
+// A benchmark whose operations take longer the more there are is measured with fewer of them, and does
+// not take the time of the others.
+func TestOperationsThatGrow(t *testing.T) {
+	t.Parallel()
+	m := &machine{random: rand.New(rand.NewPCG(1, 17)), layout: 0.01, slice: 0.02, grows: "B1"}
+	r := simulate(t, m, names(4), Options{Budget: time.Minute})
+	if len(r.Benchmarks) != 4 {
+		t.Fatalf("%+v", r.Skipped)
+	}
+	for _, b := range r.Benchmarks {
+		if b.Generations < compare.MinSamples || (b.Name == "B1") != (b.Iterations < 50000) {
+			t.Errorf("%s: %d generations of %d iterations", b.Name, b.Generations, b.Iterations)
 		}
 	}
 }
