@@ -35,9 +35,10 @@ fuzz: ## every fuzz target for 20 s each
 soak: soak-notify soak-orders soak-ledger soak-chain ## kill, cut the power, lie, and look for answers that are stale, foreign or wrong (2 hours)
 
 soak-notify: export DYNO_TESTS = all
-soak-notify: ## kill notifyd at 200 random moments, and cut the power at 50 (15 minutes)
+soak-notify: ## kill notifyd at 200 random moments, cut the power at 50, and hold 500 inputs against the model (25 minutes)
 	go test dyno/services/notify/soak -run TestKill -count 1 -timeout 1h -kills 200 -v
 	go test dyno/bench/tests/powercut -run TestPowerCut -count 1 -timeout 1h -powercut 50 -v
+	go test dyno/services/notify -run TestMetamorphic -count 1 -timeout 1h -rapid.checks 500 -v
 
 soak-orders: export DYNO_TESTS = all
 soak-orders: ## a million reads of every variant of ordersd while orders change and PostgreSQL is killed (90 minutes)

@@ -30,6 +30,9 @@ import (
 // leastBench is the least budget: enough for the pilot and the exact allocations of some benchmarks.
 const leastBench = 5 * time.Second
 
+// errNoBenchmark is the error of an interruption before there is a result.
+var errNoBenchmark = errors.New("interrupted before any benchmark was measured; nothing was left behind")
+
 // bench holds the flags and the state of dyno bench.
 type bench struct {
 	cmd                           *cobra.Command
@@ -160,6 +163,9 @@ func (c *bench) run(ctx context.Context, args []string) error {
 	defer view.End()
 	c.options.Say, c.options.Turn = view.Say, view.Turn
 	closeSides, err := c.sides(ctx)
+	if err != nil && ctx.Err() != nil {
+		return &exit{exitFailed, errNoBenchmark}
+	}
 	if err != nil {
 		return err
 	}
@@ -176,7 +182,7 @@ func (c *bench) run(ctx context.Context, args []string) error {
 	case errors.Is(err, gobench.ErrUnit), errors.Is(err, gobench.ErrPackage):
 		return usage.Of(err)
 	case result == nil && ctx.Err() != nil:
-		return fmt.Errorf("interrupted before any benchmark was measured: %w", err)
+		return &exit{exitFailed, errNoBenchmark}
 	}
 	if result == nil {
 		return err
@@ -224,9 +230,12 @@ func (c *bench) sides(ctx context.Context) (closeSides func() error, err error) 
 		}
 		s := &c.options.Sides[side]
 		s.Title = c.revisions[side].Title()
-		if s.Dir, err = repository.Folder(ctx, c.revisions[side], "."); err != nil {
+		folder, err := repository.Folder(ctx, c.revisions[side], ".")
+		if err != nil {
 			return nil, err
 		}
+		s.Dir, s.Env = folder.Dir, folder.Env
+		c.outside(folder)
 	}
 	if c.aa {
 		c.options.AA = true
@@ -238,6 +247,21 @@ func (c *bench) sides(ctx context.Context) (closeSides func() error, err error) 
 	return repository.Close, nil
 }
 
+// outside warns of what is the same on both sides although the revisions may differ in it.
+func (c *bench) outside(f revision.Folder) {
+	warn := func(text string) {
+		if !slices.Contains(c.options.Warnings, text) {
+			c.options.Warnings = append(c.options.Warnings, text)
+		}
+	}
+	if f.Workspace != "" {
+		warn(f.Workspace + " is in no commit: both sides are built with it as it is now; GOWORK=off leaves it out")
+	}
+	for _, dir := range f.Outside {
+		warn(dir + " is not part of the revisions: both sides are built with it as it is now, so that its changes do not count")
+	}
+}
+
 // show prints the result and writes the files.
 func (c *bench) show(r *gobench.Result) error {
 	out := c.cmd.OutOrStdout()
@@ -245,7 +269,7 @@ func (c *bench) show(r *gobench.Result) error {
 	if c.json {
 		err = gobench.JSON(out, r)
 	} else {
-		err = gobench.Print(screen.Below(out), r, c.all)
+		err = gobench.Print(screen.Below(out), r, c.all, styleOf(os.Stdout).Width)
 	}
 	err = errors.Join(err,
 		write(c.files.junit, func(w io.Writer) error { return ci.Suite(w, "dyno bench", r.Started, gobench.Cases(r)) }),

@@ -145,25 +145,33 @@ func (g Gate) Check(c Comparison) Outcome {
 		}
 		return out
 	}
-	worst, best := c.Interval[0], c.Interval[1]
-	holds := func(x float64) bool { return x >= g.Bound }
-	if g.Op == "<=" {
-		worst, best = best, worst
-		holds = func(x float64) bool { return x <= g.Bound }
-	}
 	seen := fmt.Sprintf("the ratio is %.3f, its interval %s", c.Ratio, span(*c.Interval))
 	if c.NoiseFloor != nil && c.Noise != "" {
 		seen += fmt.Sprintf(" with a noise floor of %.1f%%", (spread(*c.NoiseFloor)-1)*100)
 	}
 	switch {
-	case holds(worst):
+	case g.holds(*c.Interval):
 		out.Verdict, out.Text = Pass, "pass: "+seen+", all of it "+g.Op+" "+number(g.Bound)
-	case !holds(best):
+	case g.misses(*c.Interval):
 		out.Verdict, out.Text = Fail, "fail: "+seen+", no part of it "+g.Op+" "+number(g.Bound)
 	default:
 		out.Text = "undecided: " + seen + " spans " + number(g.Bound) + g.advice(c)
 	}
 	return out
+}
+
+// holds reports whether a whole interval satisfies the gate, misses whether no part of it does.
+func (g Gate) holds(in [2]float64) bool {
+	if g.Op == "<=" {
+		return in[1] <= g.Bound
+	}
+	return in[0] >= g.Bound
+}
+func (g Gate) misses(in [2]float64) bool {
+	if g.Op == "<=" {
+		return in[0] > g.Bound
+	}
+	return in[1] < g.Bound
 }
 
 // maxAdvice is the largest number of pairs that a gate suggests. If more are needed, the ratio is

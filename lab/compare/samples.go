@@ -59,6 +59,56 @@ func (s Samples) Decided(among int) bool {
 	return false
 }
 
+// Holds reports whether an interim analysis has shown that the ratio satisfies a gate. It is as sure
+// as one that shows a difference.
+func (s Samples) Holds(g Gate) bool {
+	for _, at := range interims {
+		if at.batches > len(s.Logs) {
+			break
+		}
+		if in := interval(s.Logs[:at.batches], at.alpha); in != nil && g.holds(*in) {
+			return true
+		}
+	}
+	return false
+}
+
+// ToDecide estimates the time that would decide a gate if the ratio stayed as it is; false: it is too
+// close to the bound.
+func (s Samples) ToDecide(g Gate, among int) (more time.Duration, ok bool) {
+	n := len(s.Logs)
+	if n < MinSamples {
+		return time.Duration(MinSamples-n) * s.Each, true
+	}
+	distance := math.Abs(stat.Mean(s.Logs, nil) - math.Log(g.Bound))
+	now := half(*interval(s.Logs, alphaAt(n)/float64(among)))
+	needed := math.Ceil(float64(n) * math.Pow(now/distance, 2))
+	return time.Duration(max(1, needed-float64(n))) * s.Each, needed-float64(n) <= maxAdvice
+}
+
+// Needed estimates how many samples decide that equal sides satisfy a gate, if samples have the given
+// standard deviation; 0: no number does, since the bound excludes 1.
+func (g Gate) Needed(deviation float64) int {
+	distance := math.Log(g.Bound)
+	if g.Op == ">=" {
+		distance = -distance
+	}
+	if distance <= 0 {
+		return 0
+	}
+	n := MinSamples
+	for Width(deviation, n) > distance && n < maxBatches {
+		n += 1 + n/20
+	}
+	return n
+}
+
+// Width returns by how much the interval of n samples reaches to either side, as a logarithm, if
+// samples have the given standard deviation.
+func Width(deviation float64, n int) float64 {
+	return quantileT(alphaAt(n), n) * deviation / math.Sqrt(float64(n))
+}
+
 // P returns the probability of a mean at least as far from a ratio of 1 if the sides were equal, by
 // Student's t; 1 with fewer than two samples.
 func (s Samples) P() float64 {

@@ -45,8 +45,8 @@ var order = []string{Time, CPU, Bytes, Allocs}
 // unitsOf lists the units that every slice of a benchmark reports.
 func (b *benchmark) unitsOf() (units []string) {
 	seen, slicesOf := map[string]int{}, 0
-	for _, x := range b.rounds {
-		for _, block := range x.blocks {
+	add := func(blocks []block) {
+		for _, block := range blocks {
 			for _, side := range block {
 				slicesOf++
 				for unit := range side {
@@ -54,6 +54,12 @@ func (b *benchmark) unitsOf() (units []string) {
 				}
 			}
 		}
+	}
+	for _, x := range b.rounds {
+		add(x.blocks)
+	}
+	if len(b.rounds) == 0 {
+		add(b.look.blocks) // what is known without a generation
 	}
 	for unit, n := range seen {
 		// CPU time may be missing from a slice that used less than its start did.
@@ -76,12 +82,20 @@ func (b *benchmark) unitsOf() (units []string) {
 	return units
 }
 
-// metrics reads what was measured of a benchmark.
-func (r *run) metrics(b *benchmark) (out []metric) {
-	for _, unit := range b.unitsOf() {
-		out = append(out, r.metric(b, unit))
+// state is what the metrics of a benchmark depend on.
+type state struct{ rounds, counted, suspects, units, n int }
+
+// metrics reads what was measured of a benchmark. The result is that of the last call until something
+// changes: the choice of what to measure asks often.
+func (r *run) metrics(b *benchmark) []metric {
+	now := state{len(b.rounds), len(b.look.blocks), len(b.suspects), len(r.units), b.n}
+	if b.read == nil || b.state != now {
+		b.state, b.read = now, []metric{}
+		for _, unit := range b.unitsOf() {
+			b.read = append(b.read, r.metric(b, unit))
+		}
 	}
-	return out
+	return b.read
 }
 
 func (r *run) metric(b *benchmark, unit string) metric {
@@ -129,16 +143,23 @@ func (r *run) metric(b *benchmark, unit string) metric {
 			m.screen.Logs = append(m.screen.Logs, sample)
 		}
 	}
+	if m.counts = counts; counts {
+		figures, m.exact = b.exactIn(unit, figures)
+	}
 	m.was, m.is = compare.Median(figures[0]), compare.Median(figures[1])
-	m.counts, m.exact = counts, counts && b.exact(unit, figures)
 	if m.exact {
+		if len(m.pairs) == 0 {
+			for i, was := range figures[0] {
+				m.pairs = append(m.pairs, [2]float64{was, figures[1][i]})
+			}
+		}
 		return m
 	}
 	// A, B and their ratio are of the same generations.
 	samples := m.shown(b.suspects[unit])
 	m.pairs = m.pairs[max(0, len(m.pairs)-len(samples.Logs)):]
 	if was, ok := geometric(m.pairs); ok && shift == 0 {
-		m.was, m.is = was, was*samples.Compare(1).Ratio
+		m.was, m.is = was, was*math.Exp(stat.Mean(samples.Logs, nil))
 	}
 	return m
 }
@@ -169,20 +190,6 @@ func (m *metric) deciding(suspected bool, among int) (compare.Samples, int) {
 		return m.confirm, max(1, among)
 	}
 	return m.all, 1
-}
-
-// exact reports whether allocations are exact.
-func (b *benchmark) exact(unit string, figures [2][]float64) bool {
-	was, is := compare.Median(figures[0]), compare.Median(figures[1])
-	if was == is {
-		return repeats(figures[0], usual) && repeats(figures[1], usual)
-	}
-	if b.n < exactN || !repeats(figures[0], 1) || !repeats(figures[1], 1) {
-		return false
-	}
-	// Of exactN iterations, what the runtime allocates now and then adds no whole allocation to each.
-	sure := unit == Allocs || math.Abs(was-is) > 1+strayBytes/float64(b.n) // figures are cut to whole ones
-	return sure || min(len(figures[0]), len(figures[1])) >= sureSlices
 }
 
 // hasty reports whether samples of allocations are all the same and too few: they have no scatter by
@@ -238,8 +245,8 @@ func (b *benchmark) isZero(unit string) bool {
 	return false
 }
 
-// settled reports whether a benchmark needs no further turns: everything is decided, also for the
-// gates.
+// settled reports whether a benchmark needs no further turns: it was timed, and everything is decided,
+// also for the gates.
 func (r *run) settled(b *benchmark) bool {
 	metrics := r.metrics(b)
 	for _, m := range metrics {
@@ -261,7 +268,7 @@ func (r *run) settled(b *benchmark) bool {
 			}
 		}
 	}
-	return len(metrics) > 0
+	return len(b.rounds) > 0
 }
 
 // compareAll compares the units of all benchmarks.

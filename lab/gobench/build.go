@@ -2,7 +2,6 @@ package gobench
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,11 +9,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"dyno/lab/revision"
 	"dyno/parts/process"
@@ -75,7 +72,7 @@ var forLinker = []string{"GOOS", "GOARCH", "GOEXPERIMENT", "GO386", "GOAMD64", "
 
 // environment reads the settings of the go command of a side.
 func (r *run) environment(ctx context.Context, side int) error {
-	out, err := r.goCommand(ctx, r.Sides[side].Dir, slices.Concat([]string{"env", "-json", "GOVERSION", "GOWORK", "GOFLAGS"}, forLinker)...)
+	out, err := r.goCommand(ctx, side, slices.Concat([]string{"env", "-json", "GOVERSION", "GOWORK", "GOFLAGS"}, forLinker)...)
 	if err != nil {
 		return err
 	}
@@ -98,8 +95,8 @@ func (r *run) noPackage(found [2]map[string]*listed) error {
 	return nil
 }
 
-// compareWorkspaces warns if a go.work, one that is not committed or lies above the repository,
-// applies to one side only: then other modules may differ than those of the commits.
+// compareWorkspaces warns if a go.work applies to one side only: then other modules may differ than
+// those of the commits.
 func (r *run) compareWorkspaces() {
 	if r.AA {
 		return
@@ -189,7 +186,7 @@ func (r *run) source(ctx context.Context, side int, path string, found [2]map[st
 		return nil, nil, errors.New("the side that tests are taken from has no benchmark in it")
 	}
 	if l == nil { // it has no benchmarks of its own
-		out, err := r.goCommand(ctx, r.Sides[side].Dir, "list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles", path)
+		out, err := r.goCommand(ctx, side, "list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles", path)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -233,14 +230,14 @@ func (r *run) buildBinary(ctx context.Context, side int, l *listed, overlay map[
 		}
 	}
 	log := filepath.Join(out, "commands")
-	p, err := r.start(ctx, process.Spec{Name: "go test -c", Dir: r.Sides[side].Dir, Env: []string{"GOTMPDIR=" + work}, Log: log,
+	p, err := r.start(ctx, process.Spec{Name: "go test -c", Dir: r.Sides[side].Dir, Env: append([]string{"GOTMPDIR=" + work}, r.Sides[side].Env...), Log: log,
 		Command: slices.Concat([]string{"go"}, args, []string{"-work", "-x", l.ImportPath})})
 	if err != nil {
 		return nil, err
 	}
 	if p.Err() != nil {
 		// Among the commands that -x prints, what the compiler says is hard to find.
-		if _, err := r.goCommand(ctx, r.Sides[side].Dir, append(args, l.ImportPath)...); err != nil {
+		if _, err := r.goCommand(ctx, side, append(args, l.ImportPath)...); err != nil {
 			return nil, fmt.Errorf("it does not build: %w", err)
 		}
 		return nil, p.Err()
@@ -288,77 +285,6 @@ func (b *binary) linkCommand(commands *os.File, work string) {
 	if at := slices.Index(words, "-o"); at > 0 && at+1 < len(words) {
 		b.link, b.out = words, at+1
 	}
-}
-
-// relink links the binary with a random order of functions, and returns its path.
-func (r *run) relink(ctx context.Context, b *binary, name string, seed int64) (string, error) {
-	out := filepath.Join(filepath.Dir(b.path), name)
-	link := slices.Clone(b.link)
-	link[b.out] = out
-	// Without symbols for debuggers, linking takes half the time.
-	link = slices.Insert(link, 1, "-randlayout="+strconv.FormatInt(seed, 10), "-s", "-w")
-	p, err := r.start(ctx, process.Spec{Name: "the linker", Command: link, Env: append(slices.Clone(b.env), "TMPDIR="+r.scratch()), Dir: b.dir})
-	if err == nil {
-		err = p.Err()
-	}
-	return out, err
-}
-
-// seed returns a seed for the linker, which takes 0 for no random order.
-func (r *run) seed() int64 { return 1 + r.random.Int64N(1<<31) }
-
-// pair links both sides of a package, with independent orders of functions, over those of the
-// generation before. Without layouts, it returns what was built first.
-func (r *run) pair(ctx context.Context, p *pkg) (paths [2]string, err error) {
-	if !r.layouts {
-		return [2]string{p.sides[0].path, p.sides[1].path}, nil
-	}
-	seeds := [2]int64{r.seed(), r.seed()}
-	var errs [2]error
-	var links sync.WaitGroup
-	for side, b := range p.sides {
-		links.Go(func() { paths[side], errs[side] = r.relink(ctx, b, fmt.Sprintf("%d.test", side), seeds[side]) })
-	}
-	links.Wait()
-	return paths, errors.Join(errs[:]...)
-}
-
-// probeLayouts finds out whether the linker makes another program of another seed.
-func (r *run) probeLayouts(ctx context.Context) {
-	switch {
-	case r.NoLayouts:
-		r.noLayouts = "it was asked for"
-	case runtime.GOARCH == "riscv64":
-		r.noLayouts = "the linker for riscv64 cannot order functions at random: it needs the distances of calls"
-	case len(r.packages) == 0:
-	default:
-		r.noLayouts = r.noRandomLayout(ctx, r.packages[0].sides[0])
-	}
-	r.layouts = r.noLayouts == ""
-}
-
-// noRandomLayout says why a binary cannot be linked with random orders of functions; empty: it can.
-func (r *run) noRandomLayout(ctx context.Context, b *binary) string {
-	if b.link == nil {
-		return "go test -x does not show how it links"
-	}
-	var before []byte
-	for seed := range int64(2) {
-		path, err := r.relink(ctx, b, "probe.test", seed+1)
-		if err != nil {
-			return "the linker refuses -randlayout: " + firstLine(err.Error())
-		}
-		text, err := os.ReadFile(path)
-		os.Remove(path)
-		switch {
-		case err != nil:
-			return err.Error()
-		case seed > 0 && bytes.Equal(text, before):
-			return "the linker makes the same program of every seed of -randlayout"
-		}
-		before = text
-	}
-	return ""
 }
 
 func (r *run) say(text string) {

@@ -35,7 +35,7 @@ func made() *Result {
 		}
 		r.Gates = append(r.Gates, r.check(gates[0]))
 	}
-	r.Answer = r.answer()
+	r.Answer, r.What, r.Sure = r.answer(), r.what(), r.sure()
 	return r
 }
 
@@ -89,10 +89,10 @@ func TestGates(t *testing.T) {
 func TestForms(t *testing.T) {
 	r := made()
 	var text, page, tests bytes.Buffer
-	if err := Print(&text, r, false); err != nil {
+	if err := Print(&text, r, false, 0); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"folder against main@1: of 2 benchmarks 1 slower, 1 not decided; the test binaries of 1 package are the same; about 100 seconds more would decide the rest",
+	for _, want := range []string{"folder against main@1: of 2 benchmarks 1 slower, 1 not decided; the test binaries of 1 package are the same; of 4 gates 1 pass, 2 fail and 1 are undecided.\ncodec.Encode|<b>-2: ns/op is slower, 100 to 110, B/A 1.100 [1.089, 1.111].\none run in twenty", "known within 1.0%; about 100 seconds more would decide the rest.\n\nverdict",
 		"allocs/op 0 to 12,345 (worse)", "rows/op 1.140 [1.129, 1.151] (changed)", "no verdict: m/other: folder: it does not build", "warning: a warning", "known to be equal within 1.2%", "dyno compare"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the text has no %q:\n%s", want, text.String())
@@ -159,10 +159,34 @@ func TestOrderAndReason(t *testing.T) {
 	r := made()
 	r.Valid, r.Reason = false, "interrupted after 12 s"
 	var text, page bytes.Buffer
-	if err := errors.Join(Print(&text, r, false), Markdown(&page, r)); err != nil || !strings.HasPrefix(text.String(), r.Reason+"\n") || !strings.HasPrefix(page.String(), "**Not valid**: "+r.Reason) {
+	if err := errors.Join(Print(&text, r, false, 0), Markdown(&page, r)); err != nil || !strings.HasPrefix(text.String(), r.Reason+"\n") || !strings.HasPrefix(page.String(), "**Not valid**: "+r.Reason) {
 		t.Errorf("%v\n%s%s", err, text.String(), page.String())
 	}
 	if rank(compare.Faster) > rank(compare.NotDecided) {
 		t.Error("an improvement is hidden by a unit that is not decided")
+	}
+}
+
+// No line is wider than the terminal, unless a row of the table is, and nothing is left out.
+func TestWidth(t *testing.T) {
+	r := made()
+	var wide bytes.Buffer
+	if err := Print(&wide, r, true, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, width := range []int{80, 120} {
+		var text bytes.Buffer
+		if err := Print(&text, r, true, width); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(text.String()) {
+			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > width {
+				t.Errorf("%d columns, of %d: %s", n, width, line)
+			}
+		}
+		words := func(s string) string { return strings.Join(strings.Fields(strings.Replace(s, "also", "", 1)), " ") }
+		if words(text.String()) != words(wide.String()) {
+			t.Errorf("in %d columns:\n%s\nwithout a limit:\n%s", width, text.String(), wide.String())
+		}
 	}
 }

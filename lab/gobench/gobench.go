@@ -22,6 +22,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"dyno/lab/compare"
@@ -30,8 +32,9 @@ import (
 
 // Side is one of the two versions that are compared.
 type Side struct {
-	Title string // for people: main@1a2b3c4d5e
-	Dir   string // folder in which the go command finds the packages
+	Title string   // for people: main@1a2b3c4d5e
+	Dir   string   // folder in which the go command finds the packages
+	Env   []string // variables that the go command needs there
 }
 
 // Options say what to compare.
@@ -47,8 +50,9 @@ type Options struct {
 	CPUs      []int // values of GOMAXPROCS to measure with; empty: that of this process
 	// AA means that both sides are the same: nothing is skipped because the binaries are equal.
 	AA        bool
-	NoLayouts bool   // do not link with random orders of functions
-	Seed      uint64 // of all random choices; 0: a random one
+	NoLayouts bool     // do not link with random orders of functions
+	Seed      uint64   // of all random choices; 0: a random one
+	Warnings  []string // what the caller knows of the sides, for the result
 
 	Say func(text string) // reports an event
 	// Turn reports a turn: the number of the generation, what ran, and the time left.
@@ -107,7 +111,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(temp)
-	r := &run{Options: o, temp: temp, random: rand.New(rand.NewPCG(o.Seed, 0)), units: map[string]int{}, reported: map[string]bool{CPU: true}}
+	r := &run{Options: o, temp: temp, warnings: slices.Clone(o.Warnings), random: rand.New(rand.NewPCG(o.Seed, 0)), units: map[string]int{}, reported: map[string]bool{CPU: true}}
 	r.runJob, r.link = r.execute, r.pair
 	if err := os.MkdirAll(r.scratch(), 0o755); err != nil {
 		return nil, err
@@ -161,7 +165,11 @@ func (r *run) whyNothing() string {
 		s := r.skipped[0]
 		return fmt.Sprintf(": %s: %s", s.what(), s.Why)
 	}
-	return fmt.Sprintf(": no package of %v has a benchmark that matches", r.Packages)
+	text := fmt.Sprintf(": no package of %v has a benchmark that matches", r.Packages)
+	if slices.ContainsFunc(r.Packages, func(p string) bool { return strings.Contains(p, "...") }) {
+		text += "; folders that begin with _ or . and those with a go.mod of their own are not among them: run dyno bench there"
+	}
+	return text
 }
 
 func (r *run) equalPackages() (equal []*pkg) {

@@ -1,18 +1,14 @@
 package gobench
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"time"
 
 	"dyno/lab/compare"
-
-	"gonum.org/v1/gonum/stat"
 )
 
 // round is what one generation measured of a benchmark: blocks in which each side had a slice.
@@ -42,6 +38,12 @@ const (
 	leastConfirm = 8
 	// mostFailures is the number of failures in a row after which a benchmark is given up.
 	mostFailures = 2
+	// firstLimit is how long a first slice may take beyond a multiple of what it should: it must not take
+	// the time of all others.
+	firstLimit = 5 * time.Second
+	// few is the number of benchmarks of which the first generation is taken whatever the time: its slices
+	// take 6 s.
+	few = 10
 	// mostBlocks bounds the blocks of a generation. Linking costs as much as several slices: with few
 	// benchmarks to a package, more blocks share it.
 	mostBlocks = 5
@@ -56,16 +58,23 @@ func (r *run) measure(ctx context.Context) error {
 		r.suspectAll()
 		screen = r.began // there is none
 	}
+	r.expect()
+	var decide map[*benchmark]bool // whose gates the rest of the time decides
 	for number, phase := range []struct {
 		until  time.Time
+		before func()
 		choose func(*benchmark) bool
 	}{
-		{screen, func(b *benchmark) bool { return !r.settled(b) }},
-		{longest, func(b *benchmark) bool { return r.short(b) && r.suspected == 0 && r.reaches(longest) }},
-		{r.deadline, func(b *benchmark) bool { return b.confirming() && !r.settled(b) && !r.dropped(b) }},
-		{r.deadline, func(b *benchmark) bool { return (!b.confirming() || r.dropped(b)) && !r.settled(b) }},
+		{screen, nil, func(b *benchmark) bool { return !r.settled(b) && !r.inside(b) }},
+		{longest, nil, func(b *benchmark) bool { return r.short(b) && r.suspected == 0 && r.reaches(longest) }},
+		{r.deadline, nil, func(b *benchmark) bool { return b.confirming() && !r.settled(b) && !r.dropped(b) }},
+		{r.deadline, func() { decide = r.decidable(r.deadline) }, func(b *benchmark) bool { return decide[b] }},
+		{r.deadline, nil, func(b *benchmark) bool { return (!b.confirming() || r.dropped(b)) && !r.settled(b) }},
 	} {
 		for {
+			if phase.before != nil {
+				phase.before()
+			}
 			todo := r.choose(phase.choose)
 			if len(todo) == 0 {
 				break
@@ -101,25 +110,6 @@ func (r *run) reaches(until time.Time) bool {
 	return left >= 0
 }
 
-// suspectAll has all units confirmed from the first generation on.
-func (r *run) suspectAll() {
-	for _, b := range r.benchmarks {
-		b.suspects = r.reported
-	}
-	r.suspected = len(r.benchmarks) * len(r.reported)
-}
-
-// dropped reports whether fresh samples show nothing of what is suspected of a benchmark, so that the
-// time is better spent on the others.
-func (r *run) dropped(b *benchmark) bool {
-	for _, m := range r.metrics(b) {
-		if b.suspects[m.unit] && !m.exact && (len(m.confirm.Logs) < leastConfirm || m.confirm.P() < suspicion) {
-			return false
-		}
-	}
-	return b.confirming()
-}
-
 // choose lists the benchmarks that fulfil a condition, by package.
 func (r *run) choose(want func(*benchmark) bool) (todo [][]*benchmark) {
 	for _, b := range r.benchmarks {
@@ -135,54 +125,11 @@ func (r *run) choose(want func(*benchmark) bool) (todo [][]*benchmark) {
 	return todo
 }
 
-// suspect chooses what to confirm: of the benchmarks that seem to differ, the surest ones, as many
-// as the time suffices for.
-func (r *run) suspect() {
-	type suspect struct {
-		b     *benchmark
-		p     float64
-		units map[string]bool
-	}
-	var all []suspect
-	for _, b := range r.benchmarks {
-		s := suspect{b, 1, map[string]bool{}}
-		for _, m := range r.metrics(b) {
-			if p := doubt(m.screen); !m.exact && p < suspicion {
-				s.p, s.units[m.unit] = min(s.p, p), true
-			}
-		}
-		if len(s.units) > 0 {
-			all = append(all, s)
-		}
-	}
-	slices.SortStableFunc(all, func(x, y suspect) int { return cmp.Compare(x.p, y.p) })
-	left := time.Until(r.deadline)
-	for i, s := range all {
-		if left -= leastConfirm * s.b.cost(); left < 0 && i > 0 {
-			break
-		}
-		s.b.suspects = s.units
-		r.suspected += len(s.units)
-	}
-}
-
-// large is a difference, as a logarithm, that is suspicious although there were too few samples for
-// a p-value: of hundreds of benchmarks, each has one or two in the time of a screen.
-var large = math.Log(1.1)
-
-// doubt is how suspicious the samples of a screen are, as a p-value.
-func doubt(s compare.Samples) float64 {
-	p := s.P()
-	if n := len(s.Logs); n > 0 && n < compare.MinSamples {
-		if size := math.Abs(stat.Mean(s.Logs, nil)); size > large {
-			p = min(p, suspicion*large/size)
-		}
-	}
-	return p
-}
-
-// cost is the mean time of a generation.
+// cost is the mean time of a generation or, before the first, about what it should take.
 func (b *benchmark) cost() (mean time.Duration) {
+	if len(b.rounds) == 0 {
+		return 2 * b.length
+	}
 	for _, x := range b.rounds {
 		mean += x.cost / time.Duration(len(b.rounds))
 	}
@@ -202,17 +149,11 @@ func (b *benchmark) blockTime() time.Duration {
 func (r *run) generate(ctx context.Context, todo [][]*benchmark, until time.Time) (ran bool, err error) {
 	r.generation++
 	r.random.Shuffle(len(todo), func(i, j int) { todo[i], todo[j] = todo[j], todo[i] })
+	fewest := func(list []*benchmark) int { return len(slices.MinFunc(list, byRounds).rounds) }
+	slices.SortStableFunc(todo, func(x, y []*benchmark) int { return fewest(x) - fewest(y) })
 	for _, list := range todo {
-		length := list[0].pkg.linking
-		for _, b := range list {
-			length += max(2*b.length, b.blockTime())
-		}
-		// The first generation is taken in any case: without it there is nothing to show.
-		if time.Now().Add(length).After(until) && len(list[0].rounds) > 0 {
+		if list = r.fitting(list, until); len(list) == 0 {
 			continue
-		}
-		if time.Now().After(r.deadline) {
-			break
 		}
 		if err := r.generatePackage(ctx, list, until); err != nil {
 			return ran, err
@@ -220,6 +161,29 @@ func (r *run) generate(ctx context.Context, todo [][]*benchmark, until time.Time
 		ran = true
 	}
 	return ran, nil
+}
+
+func byRounds(x, y *benchmark) int { return len(x.rounds) - len(y.rounds) }
+
+// fitting returns the benchmarks of a package for which the time suffices, those with the fewest
+// generations first: where it does not suffice for all, each gets as many as another. The first
+// generation of a benchmark may take all of the time and, of few, more: without it there is nothing to show.
+func (r *run) fitting(list []*benchmark, until time.Time) (fit []*benchmark) {
+	r.random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	slices.SortStableFunc(list, byRounds)
+	end := time.Now().Add(list[0].pkg.linking)
+	for _, b := range list {
+		limit, length := until, max(2*b.length, b.blockTime())
+		if len(b.rounds) == 0 {
+			limit = r.deadline
+		}
+		first := r.generation == 1 && (len(r.benchmarks) <= few || len(fit) == 0 && time.Now().Before(r.deadline))
+		if end.Add(length).After(limit) && !first {
+			continue // a shorter one may fit
+		}
+		end, fit = end.Add(length), append(fit, b)
+	}
+	return fit
 }
 
 // generatePackage links both sides of a package with new orders of functions, and lets its
@@ -262,7 +226,7 @@ func (r *run) generatePackage(ctx context.Context, list []*benchmark, until time
 			if from.After(r.deadline) && number > 0 && (len(list[i].rounds) > 0 || number >= r.leastBlocks()) {
 				continue
 			}
-			err := r.block(ctx, list[i], paths, number, &taken[i], &bases[i])
+			err := r.block(ctx, list[i], paths, len(taken[i].blocks), &taken[i], &bases[i])
 			if err != nil {
 				return err
 			}
@@ -278,10 +242,9 @@ func (r *run) clear() error {
 }
 
 // leastBlocks is the number of blocks that a first generation takes, whatever the time: of few
-// benchmarks, those that show exact allocations.
+// benchmarks, those that show exact allocations, unless the pilot has counted them.
 func (r *run) leastBlocks() int {
-	const few = 10 // benchmarks; their slices take 6 s
-	if len(r.benchmarks) <= few {
+	if len(r.benchmarks) <= few && slices.ContainsFunc(r.benchmarks, func(b *benchmark) bool { return len(b.look.blocks) < exactSlices }) {
 		return exactSlices
 	}
 	return 1
@@ -316,7 +279,7 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 	first := r.random.IntN(2)
 	for _, side := range []int{first, 1 - first} {
 		r.turn(r.generation, b.title())
-		j := job{paths[side], b.pkg.sides[side].dir, b.pattern(), b.procs, b.count, "2x", b.length}
+		j := job{paths[side], b.pkg.sides[side].dir, b.pattern(), b.procs, b.count, "2x", b.length, 0}
 		if number == 0 && b.n >= leastN {
 			o, err := r.runJob(ctx, j)
 			if err != nil {
@@ -328,9 +291,17 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 			}
 		}
 		j.time = fmt.Sprintf("%dx", b.n)
+		if len(b.rounds) == 0 && b.n > leastN {
+			j.limit = firstLimit + 20*b.length
+		}
 		o, err := r.runJob(ctx, j)
 		if err != nil {
 			return err
+		}
+		if o.late && j.limit > 0 {
+			// Its operations take longer the more there are: the next generation tries fewer.
+			b.n, b.length = max(leastN, b.n/10), b.length/10
+			return nil
 		}
 		if o.err != nil {
 			errs[side] = o.err

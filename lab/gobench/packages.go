@@ -64,7 +64,7 @@ func (l *listed) testFiles() (files []string) {
 // list finds the packages of a side that have a benchmark which is asked for.
 func (r *run) list(ctx context.Context, side int) (map[string]*listed, error) {
 	args := append([]string{"list", "-e", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles,Error", "--"}, r.Packages...)
-	out, err := r.goCommand(ctx, r.Sides[side].Dir, args...)
+	out, err := r.goCommand(ctx, side, args...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: listing its packages: %w", r.Sides[side].Title, err)
 	}

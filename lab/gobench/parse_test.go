@@ -143,3 +143,12 @@ func TestReason(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+// A side that takes a thousand times as long has slices of 400 ms at most.
+func TestSizeOfUnlikeSides(t *testing.T) {
+	for _, tt := range []struct{ a, b, want float64 }{{100, 100, 100}, {100, 400, 200}, {700, 2e6, 5e5}} {
+		if got := between(tt.a, tt.b); got != tt.want {
+			t.Errorf("%g and %g: %g, want %g", tt.a, tt.b, got, tt.want)
+		}
+	}
+}

@@ -25,10 +25,15 @@ type benchmark struct {
 	n        int           // iterations of a slice, the same for both sides
 	count    int           // 2: the first of each process is warm-up and left out
 	length   time.Duration // of a slice, with the start of its process
+	perOp    float64       // about how long an iteration takes, in ns
+	look     look          // allocations that the pilot counted
 	failures int           // slices in a row that failed
 	rounds   []round       // what was measured
 	// suspects are the units of which the screen suspects a change, and which the next rounds confirm.
 	suspects map[string]bool
+
+	state state    // of which metrics were read
+	read  []metric // they
 }
 
 func (b *benchmark) confirming() bool { return len(b.suspects) > 0 }
@@ -59,8 +64,11 @@ const (
 	mostSlice = time.Second
 	// pilotShare is the part of the budget that the pilot may take.
 	pilotShare = 0.1
-	// firstLook is for how long the pilot runs each benchmark to find its number of iterations.
-	firstLook = 10 * time.Millisecond
+	// lookShare is the part of the budget that the first look at all benchmarks should take, if a
+	// function is one benchmark.
+	lookShare = 0.05
+	// shortestLook and longestLook bound that at one benchmark on one side.
+	shortestLook, longestLook = time.Millisecond, 10 * time.Millisecond
 	// warmth is by how much the first run in a process must be slower to count as warm-up.
 	warmth = 1.05
 	// pilotCount is the number of runs in one process that show whether the first is slower.
@@ -116,7 +124,23 @@ func (r *run) pilot(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	if err := r.count(look); err != nil && look.Err() == nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// firstLook is for how long the pilot runs each benchmark to find its number of iterations: of many,
+// shorter.
+func (r *run) firstLook() time.Duration {
+	functions := 0
+	for _, p := range r.packages {
+		if !p.equal {
+			functions += len(p.functions[0]) + len(p.functions[1])
+		}
+	}
+	each := time.Duration(lookShare * float64(r.Budget) / float64(max(1, functions*max(1, len(r.CPUs)))))
+	return min(max(each, shortestLook), longestLook).Round(time.Millisecond)
 }
 
 // find finds the benchmarks of a package that both sides have.
@@ -131,7 +155,7 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 	for side, b := range p.sides {
 		r.turn(0, "trying "+p.path)
 		seen[side] = map[string]reading{}
-		o, err := r.runJob(ctx, job{b.path, b.dir, pattern, procs, 1, firstLook.String(), r.Budget / 10})
+		o, err := r.runJob(ctx, job{b.path, b.dir, pattern, procs, 1, r.firstLook().String(), r.Budget / 10, 0})
 		if err != nil {
 			return err
 		}
@@ -198,7 +222,7 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 		case !(a.values[Time] > 0) || !(b.values[Time] > 0):
 			r.skip(Unmeasured, p.path, name, "it reports no %s", Time)
 		default:
-			x.size(math.Sqrt(a.values[Time]*b.values[Time]), 10*time.Millisecond)
+			x.size(between(a.values[Time], b.values[Time]), 10*time.Millisecond)
 			r.benchmarks = append(r.benchmarks, x)
 		}
 	}
@@ -215,6 +239,7 @@ func (r *run) fails(side int, path, name string) bool {
 // size sets the number of iterations of a slice. start is the time to start the process.
 func (b *benchmark) size(nsPerOp float64, start time.Duration) {
 	const most = 1e9 // the testing package runs no more
+	b.perOp = nsPerOp
 	// A process that starts slowly is worth a longer slice.
 	want := float64(min(max(sliceTime, start), mostSlice))
 	b.n = int(min(max(want/nsPerOp, 1), most))
@@ -230,10 +255,10 @@ func (b *benchmark) size(nsPerOp float64, start time.Duration) {
 // iterations, and whether the first run is slower than those that follow.
 func (r *run) warmUp(ctx context.Context, b *benchmark) error {
 	n := max(1, b.n/4)
-	cold, level, start := 0, 0.0, time.Duration(0)
-	for _, side := range b.pkg.sides {
+	cold, levels, start := 0, [2]float64{}, time.Duration(0)
+	for i, side := range b.pkg.sides {
 		r.turn(0, "trying "+b.title())
-		o, err := r.runJob(ctx, job{side.path, side.dir, b.pattern(), b.procs, pilotCount, fmt.Sprintf("%dx", n), pilotCount * b.length})
+		o, err := r.runJob(ctx, job{side.path, side.dir, b.pattern(), b.procs, pilotCount, fmt.Sprintf("%dx", n), pilotCount * b.length, 0})
 		if err != nil {
 			return err
 		}
@@ -249,7 +274,7 @@ func (r *run) warmUp(ctx context.Context, b *benchmark) error {
 		if times[0] > warmth*slices.Max(times[1:]) {
 			cold++
 		}
-		level += math.Log(compare.Median(times[1:])) / 2
+		levels[i] = compare.Median(times[1:])
 		worked := 0.0
 		for _, t := range times {
 			worked += t * float64(n)
@@ -259,8 +284,15 @@ func (r *run) warmUp(ctx context.Context, b *benchmark) error {
 	if cold == len(b.pkg.sides) {
 		b.count = 2
 	}
-	b.size(math.Exp(level), max(0, start))
+	b.size(between(levels[0], levels[1]), max(0, start))
 	return nil
+}
+
+// between is the time of an iteration for which slices are sized, of those of both sides: in the middle,
+// but so that the slices of the slower one are not several times as long as they should be.
+func between(a, b float64) float64 {
+	const longest = 4 // times sliceTime
+	return max(math.Sqrt(a*b), max(a, b)/longest)
 }
 
 // title names the benchmark for people.

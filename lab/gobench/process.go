@@ -31,10 +31,11 @@ func (r *run) start(ctx context.Context, s process.Spec) (*process.Process, erro
 	}
 }
 
-// goCommand runs the go command in a folder and returns its output.
-func (r *run) goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
+// goCommand runs the go command in the folder of a side and returns its output.
+func (r *run) goCommand(ctx context.Context, side int, args ...string) ([]byte, error) {
 	out := &head{}
-	p, err := r.start(ctx, process.Spec{Name: "go " + args[0], Command: append([]string{"go"}, args...), Dir: dir, Env: []string{"GOTMPDIR=" + r.scratch()}, Stdout: out})
+	env := append([]string{"GOTMPDIR=" + r.scratch()}, r.Sides[side].Env...)
+	p, err := r.start(ctx, process.Spec{Name: "go " + args[0], Command: append([]string{"go"}, args...), Dir: r.Sides[side].Dir, Env: env, Stdout: out})
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +62,7 @@ type outcome struct {
 	cpu  time.Duration // of the whole process
 	wall time.Duration
 	err  error // how it failed, after it printed the output
+	late bool  // it failed since it took longer than its limit
 }
 
 // leastTimeout is the least time that a process of benchmarks may take: a slow start on a busy
@@ -75,11 +77,12 @@ type job struct {
 	count     int    // how often each runs
 	time      string // 100x or 10ms
 	expected  time.Duration
+	limit     time.Duration // after which it is stopped; 0: one that only a hang reaches
 }
 
 // execute runs benchmarks of a binary.
 func (r *run) execute(ctx context.Context, j job) (o outcome, err error) {
-	limit := leastTimeout + 20*j.expected
+	limit := cmp.Or(j.limit, leastTimeout+20*j.expected)
 	out := &head{}
 	began := time.Now()
 	limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not end within %v", limit.Round(time.Second)))
@@ -97,7 +100,7 @@ func (r *run) execute(ctx context.Context, j job) (o outcome, err error) {
 	} else {
 		o.wall, o.cpu, o.err = time.Since(began), p.CPUTime(), p.Err()
 	}
-	o.output = parse(out.Bytes(), j.procs)
+	o.output, o.late = parse(out.Bytes(), j.procs), limited.Err() != nil
 	if exit := new(process.ExitError); errors.As(o.err, &exit) {
 		o.err = errors.New(firstLine(reason(out.String(), exit.Log)))
 	}

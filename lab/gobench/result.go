@@ -2,7 +2,6 @@ package gobench
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"path"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"dyno/lab/compare"
-	"dyno/lab/report/format"
 )
 
 // Schema names the JSON form of a Result. Keys may be added, never changed.
@@ -23,7 +21,9 @@ type Result struct {
 	Reason     string      `json:"reason"` // why not valid
 	A          string      `json:"a"`
 	B          string      `json:"b"`
-	Answer     string      `json:"answer"`
+	Answer     string      `json:"answer"`     // the verdicts
+	What       string      `json:"what"`       // the worst of them
+	Sure       string      `json:"how_sure"`   // how sure they are, and how long more would take
 	Benchmarks []Benchmark `json:"benchmarks"` // the worst first
 	Skipped    []Skipped   `json:"skipped"`    // what has no verdict, and why
 	Equal      []string    `json:"equal"`      // packages of which both sides build the same test binary
@@ -116,6 +116,9 @@ type Metric struct {
 type Gated struct {
 	compare.Outcome
 	Worst string `json:"worst"` // the benchmark that decides it; empty: none has the unit
+	// TimeToDecide is how much longer the measurement must be to decide what is undecided, in seconds; 0:
+	// it is decided, or it is not known.
+	TimeToDecide float64 `json:"would_decide_s"`
 }
 
 // Metric returns a unit of the benchmark; nil: it does not report it.
@@ -176,6 +179,9 @@ func (r *run) result() *Result {
 				}
 			}
 		}
+		if len(b.rounds) == 0 && x.Verdict == compare.Equal {
+			x.Verdict = compare.NotDecided // allocations alone are known
+		}
 		missing += longest
 		if n := compare.MinSamples - len(b.rounds); n > 0 && x.Verdict == compare.NotDecided {
 			short++
@@ -187,7 +193,7 @@ func (r *run) result() *Result {
 		res.Benchmarks = append(res.Benchmarks, x)
 	}
 	slices.SortStableFunc(res.Benchmarks, func(x, y Benchmark) int {
-		return cmp.Or(rank(x.Verdict)-rank(y.Verdict), cmp.Compare(y.size(), x.size()))
+		return cmp.Or(rank(x.Verdict)-rank(y.Verdict), cmp.Compare(r.beyond(&y), r.beyond(&x)), cmp.Compare(y.size(), x.size()))
 	})
 	for i := range res.Benchmarks {
 		b := &res.Benchmarks[i]
@@ -215,10 +221,11 @@ func (r *run) result() *Result {
 	for _, g := range r.Gates {
 		res.Gates = append(res.Gates, res.check(g))
 	}
+	r.late(res)
 	if len(res.Benchmarks) == 0 && len(res.Equal) == 0 {
 		res.Valid, res.Reason = false, ErrNothing.Error()+r.whyNothing()
 	}
-	res.Answer = res.answer()
+	res.Answer, res.What, res.Sure = res.answer(), res.what(), res.sure()
 	return res
 }
 
@@ -266,130 +273,4 @@ func middle(all []Scatter) *Scatter {
 		return compare.Median(values)
 	}
 	return &Scatter{Layout: of(func(s Scatter) float64 { return s.Layout }), Slice: of(func(s Scatter) float64 { return s.Slice }), Share: of(func(s Scatter) float64 { return s.Share })}
-}
-
-// lacks reports whether a unit is missing from a benchmark: every benchmark has the standard ones,
-// and others must not vanish from some slices.
-func (b *Benchmark) lacks(unit string) bool {
-	_, ok := standard[unit]
-	return ok || slices.Contains(b.Missing, unit)
-}
-
-// check applies a gate to every benchmark that reports its unit. It passes if all pass, and fails if
-// one fails, or fails to run on B alone. What else has no figure leaves it undecided, but for what
-// only B has. Packages that are equal pass.
-func (r *Result) check(g compare.Gate) Gated {
-	out := Gated{Outcome: compare.Outcome{Gate: g.String(), Verdict: compare.Undecided}}
-	count, checked := map[string]int{}, 0
-	worse := func(name string, o compare.Outcome) {
-		if out.Worst == "" || gateRank(o.Verdict) < gateRank(out.Verdict) {
-			out.Worst, out.Verdict, out.Text = name, o.Verdict, o.Text
-		}
-	}
-	without := 0
-	missing := func(name, verdict, why string) {
-		without++
-		count[verdict]++
-		worse(name, compare.Outcome{Verdict: verdict, Text: verdict + ": " + why})
-	}
-	for i := range r.Benchmarks {
-		b := &r.Benchmarks[i]
-		m := b.Metric(g.Metric)
-		if m == nil {
-			if b.lacks(g.Metric) {
-				missing(b.Title(), compare.Undecided, "it has no figure of "+g.Metric)
-			}
-			continue
-		}
-		o := g.Check(m.Comparison)
-		if o.Verdict == compare.Fail && m.Comparison.Verdict == compare.NotDecided {
-			o.Verdict, o.Text = compare.Undecided, "undecided: "+strings.TrimPrefix(o.Text, "fail: ")+", but the time did not suffice to confirm it with fresh layouts"
-		}
-		checked++
-		count[o.Verdict]++
-		worse(b.Title(), o)
-	}
-	for _, s := range r.Skipped {
-		switch s.Cause {
-		case FailsOnB:
-			missing(s.what(), compare.Fail, s.Why)
-		case FailsOnA, FailsOnBoth, OnlyA, Unlike, Unmeasured:
-			missing(s.what(), compare.Undecided, s.Why)
-		}
-	}
-	of := fmt.Sprintf("of %d benchmarks", checked+without)
-	switch {
-	case checked == 0 && without == 0 && len(r.Benchmarks) == 0 && len(r.Equal) > 0:
-		out.Verdict, out.Text = compare.Pass, fmt.Sprintf("pass: both sides build the same test binaries (%s)", g)
-	case checked == 0 && without == 0:
-		out.Text = fmt.Sprintf("undecided: no benchmark reports %s", g.Metric)
-	case out.Verdict == compare.Pass:
-		out.Text = fmt.Sprintf("pass: %s holds for %d %s", g, count[compare.Pass], of)
-	default:
-		_, why, _ := strings.Cut(out.Text, ": ")
-		text := fmt.Sprintf("%s: %s: %d %s fail and %d are undecided", out.Verdict, g, count[compare.Fail], of, count[compare.Undecided])
-		if without > 0 {
-			text += fmt.Sprintf(", %d without a figure", without)
-		}
-		out.Text = fmt.Sprintf("%s; %s: %s", text, out.Worst, why)
-	}
-	return out
-}
-
-func gateRank(verdict string) int {
-	return slices.Index([]string{compare.Fail, compare.Undecided, compare.Pass}, verdict)
-}
-
-// Passes reports whether all gates passed.
-func (r *Result) Passes() bool {
-	return !slices.ContainsFunc(r.Gates, func(g Gated) bool { return g.Verdict != compare.Pass })
-}
-
-// answer says in a sentence what was found.
-func (r *Result) answer() string {
-	count := map[string]int{}
-	var words, parts []string
-	for i := range r.Benchmarks { // the worst first
-		w := r.Benchmarks[i].word()
-		if count[w]++; count[w] == 1 {
-			words = append(words, w)
-		}
-	}
-	for _, w := range words {
-		parts = append(parts, fmt.Sprintf("%d %s", count[w], w))
-	}
-	text := fmt.Sprintf("%s against %s: ", r.B, r.A)
-	switch {
-	case len(r.Benchmarks) > 0:
-		text += fmt.Sprintf("of %d benchmarks %s", len(r.Benchmarks), strings.Join(parts, ", "))
-	case len(r.Equal) > 0:
-		return text + "both build the same test binaries, so nothing was measured"
-	default:
-		return text + r.Reason
-	}
-	if len(r.Equal) > 0 {
-		text += fmt.Sprintf("; the test binaries of %s are the same", format.Plural(len(r.Equal), "package"))
-	}
-	if r.TimeToDecide > 0 {
-		what := "decide the rest"
-		if slices.ContainsFunc(r.Benchmarks, func(b Benchmark) bool {
-			return b.Verdict == compare.NotDecided && b.Generations < compare.MinSamples
-		}) {
-			what = "give each an interval"
-		}
-		text += fmt.Sprintf("; about %s more would %s", rounded(r.TimeToDecide), what)
-	}
-	return text
-}
-
-// rounded is a number of seconds in words that are no more exact than an estimate is.
-func rounded(seconds float64) string {
-	const minute, hour = 60, 3600
-	switch {
-	case seconds > hour:
-		return format.Plural(int(math.Ceil(seconds/hour)), "hour")
-	case seconds > 2*minute:
-		return format.Plural(int(math.Ceil(seconds/minute)), "minute")
-	}
-	return format.Plural(int(max(5, math.Ceil(seconds/5)*5)), "second")
 }

@@ -83,7 +83,7 @@ func BenchmarkReports(b *testing.B) {
 }
 
 func options(dir string, budget time.Duration) Options {
-	return Options{Sides: [2]Side{{"old", filepath.Join(dir, "a")}, {"new", filepath.Join(dir, "b")}}, Packages: []string{"./..."}, Budget: budget, Seed: 1}
+	return Options{Sides: [2]Side{{Title: "old", Dir: filepath.Join(dir, "a")}, {Title: "new", Dir: filepath.Join(dir, "b")}}, Packages: []string{"./..."}, Budget: budget, Seed: 1}
 }
 
 // The real thing, for some slices: what is found does not depend on their times.
@@ -132,7 +132,7 @@ func TestRun(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	for name, show := range map[string]func(*bytes.Buffer) error{"text": func(b *bytes.Buffer) error { return Print(b, r, false) }, "Markdown": func(b *bytes.Buffer) error { return Markdown(b, r) }} {
+	for name, show := range map[string]func(*bytes.Buffer) error{"text": func(b *bytes.Buffer) error { return Print(b, r, false, 0) }, "Markdown": func(b *bytes.Buffer) error { return Markdown(b, r) }} {
 		var b bytes.Buffer
 		if err := show(&b); err != nil || !strings.Contains(b.String(), "m.Allocates") {
 			t.Errorf("%s: %v\n%s", name, err, b.String())

@@ -3,6 +3,7 @@ package gobench
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -17,8 +18,8 @@ import (
 	"dyno/parts/quicktest"
 )
 
-// more is the number of simulated runs of equal programs, where the usual one is lower. 400 take half
-// an hour.
+// more is the number of simulated runs of equal programs, where the usual one is lower. 400 take
+// some minutes.
 var more = flag.Int("runs", 0, "simulate at least that many `runs` of equal programs")
 
 // machine simulates binaries whose speed depends on their layout, on a clock of synctest.
@@ -29,6 +30,8 @@ type machine struct {
 	allocs        map[string][2]float64
 	op            float64 // of an iteration, in ns; 0: 1000
 	stray         float64 // probability that the runtime allocates 400 bytes in a slice
+	flips         float64 // probability of one more allocation in each iteration of a slice
+	grows         string  // the benchmark whose operations take longer the more there are
 	links         int
 }
 
@@ -47,26 +50,36 @@ func (m *machine) link(context.Context, *pkg) ([2]string, error) {
 	return [2]string{fmt.Sprintf("a%d-%d", m.links, m.random.Uint64()), fmt.Sprintf("b%d-%d", m.links, m.random.Uint64())}, nil
 }
 
-func (m *machine) run(_ context.Context, j job) (outcome, error) {
+func (m *machine) run(_ context.Context, j job) (o outcome, err error) {
 	n, err := strconv.Atoi(strings.TrimSuffix(j.time, "x"))
 	if err != nil {
 		return outcome{}, err
 	}
-	name := strings.Trim(strings.TrimPrefix(j.pattern, "^Benchmark"), "$")
-	side := 0
-	ratio := 1.0
-	if j.path[0] == 'b' {
-		side = 1
-		if r, ok := m.ratio[name]; ok {
-			ratio = r
-		}
-	}
 	const start = 5 * time.Millisecond
-	op := cmp.Or(m.op, 1000)
-	level := math.Exp(m.level(j.path, name)) * ratio * op
+	o.cpu = start
+	time.Sleep(start)
+	if took := time.Duration(float64(n) * float64(n) * 10); m.grows != "" && strings.Contains(j.pattern, m.grows) && j.limit > 0 && took > j.limit {
+		time.Sleep(j.limit)
+		o.late, o.err = true, errors.New("it did not end")
+		return o, nil
+	}
+	for pattern := range strings.SplitSeq(j.pattern, "|") {
+		m.bench(strings.Trim(strings.TrimPrefix(pattern, "^Benchmark"), "$"), j.path, n, &o)
+	}
+	return o, nil
+}
+
+// bench runs a benchmark in a process.
+func (m *machine) bench(name, path string, n int, o *outcome) {
+	side, ratio := 0, 1.0
+	if path[0] == 'b' {
+		side = 1
+		ratio = cmp.Or(m.ratio[name], 1)
+	}
+	level := math.Exp(m.level(path, name)) * ratio * cmp.Or(m.op, 1000)
 	elapsed := level * math.Exp(m.slice*m.random.NormFloat64())
-	cpu := level*math.Exp(m.slice/2*m.random.NormFloat64())*float64(n) + float64(start)
-	time.Sleep(start + time.Duration(elapsed*float64(n)))
+	o.cpu += time.Duration(level * math.Exp(m.slice/2*m.random.NormFloat64()) * float64(n))
+	time.Sleep(time.Duration(elapsed * float64(n)))
 	allocs, ok := m.allocs[name]
 	if !ok {
 		allocs = [2]float64{3, 3}
@@ -75,9 +88,12 @@ func (m *machine) run(_ context.Context, j job) (outcome, error) {
 	if m.random.Float64() < m.stray {
 		stray = 1
 	}
-	bytes := math.Floor((16*allocs[side]*float64(n) + 400*stray) / float64(n))
-	allocs[side] = math.Floor((allocs[side]*float64(n) + stray) / float64(n))
-	return outcome{cpu: time.Duration(cpu), output: output{readings: []reading{{name, n, map[string]float64{Time: elapsed, Bytes: bytes, Allocs: allocs[side]}}}}}, nil
+	mean := allocs[side]
+	if m.random.Float64() < m.flips {
+		mean++ // as where a pool is empty now and then
+	}
+	o.readings = append(o.readings, reading{name, n, map[string]float64{Time: elapsed,
+		Bytes: math.Floor((16*mean*float64(n) + 400*stray) / float64(n)), Allocs: math.Floor((mean*float64(n) + stray) / float64(n))}})
 }
 
 // simulate measures benchmarks of one package on a simulated machine.
@@ -87,13 +103,13 @@ func simulate(t *testing.T, m *machine, names []string, o Options) (res *Result)
 	synctest.Test(t, func(t *testing.T) {
 		r := &run{Options: o, random: m.random, layouts: true, began: time.Now(), deadline: time.Now().Add(o.Budget), temp: dir, reported: map[string]bool{Time: true, CPU: true, Bytes: true, Allocs: true}, units: map[string]int{}, runJob: m.run, link: m.link}
 		r.Sides = [2]Side{{Title: "A"}, {Title: "B"}}
-		p := &pkg{path: "p", sides: [2]*binary{{}, {}}}
+		p := &pkg{path: "p", sides: [2]*binary{{path: "a"}, {path: "b"}}}
 		for _, name := range names {
 			b := &benchmark{pkg: p, name: name, procs: 1, count: 1}
 			b.size(cmp.Or(m.op, 1000), 5*time.Millisecond)
 			r.benchmarks = append(r.benchmarks, b)
 		}
-		if err := r.measure(t.Context()); err != nil {
+		if err := errors.Join(r.count(t.Context()), r.measure(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 		if over := time.Since(r.deadline); over > 3*time.Second {
@@ -123,6 +139,7 @@ func alarms(r *Result) (n int) {
 // In at most 5% of runs of equal programs a benchmark is called faster or slower, however many there
 // are, and the intervals hold the truth as often as they say.
 func TestRunsOfTheSame(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ benchmarks, seconds int }{{2, 60}, {3, 60}, {12, 120}} {
 		const most = 0.05
 		runs := max(*more, quicktest.Of(10, 40))
@@ -155,6 +172,7 @@ func TestRunsOfTheSame(t *testing.T) {
 // A change of 3% in one of five benchmarks is found on a quiet machine, although layouts move each by
 // 1%, and the others are not called different.
 func TestAChangeIsFound(t *testing.T) {
+	t.Parallel()
 	runs := quicktest.Of(10, 20)
 	found, others := 0, 0
 	for seed := range runs {
@@ -184,6 +202,7 @@ func TestAChangeIsFound(t *testing.T) {
 // Of a hundred benchmarks, for which a minute suffices for one generation or two, the one that takes
 // twice as long is confirmed.
 func TestALargeChangeAmongManyIsFound(t *testing.T) {
+	t.Parallel()
 	m := &machine{random: rand.New(rand.NewPCG(1, 10)), layout: 0.02, slice: 0.03, ratio: map[string]float64{"B42": 2}}
 	r := simulate(t, m, names(100), Options{Budget: time.Minute})
 	if b := r.Benchmarks[0]; b.Name != "B42" || b.Verdict != compare.Slower || alarms(r) != 1 {
@@ -196,6 +215,7 @@ func TestALargeChangeAmongManyIsFound(t *testing.T) {
 
 // Two minutes give the intervals that docs/how-to/compare-benchmarks.md promises of a quiet machine.
 func TestPrecision(t *testing.T) {
+	t.Parallel()
 	for benchmarks, most := range map[int]float64{5: 0.02, 30: 0.05} {
 		for _, layout := range []float64{0.01, 0.02} {
 			var widths []float64
@@ -218,6 +238,7 @@ func TestPrecision(t *testing.T) {
 
 // Exact allocations are decided in seconds, and from 0 as well.
 func TestAllocationsAreExact(t *testing.T) {
+	t.Parallel()
 	m := &machine{random: rand.New(rand.NewPCG(1, 9)), layout: 0.02, slice: 0.1, allocs: map[string][2]float64{"B0": {12, 13}, "B1": {0, 1}, "B2": {5, 4}}}
 	gates, err := compare.ParseUnitGates("allocs/op<=1")
 	if err != nil {
@@ -235,8 +256,68 @@ func TestAllocationsAreExact(t *testing.T) {
 	}
 }
 
+// One more allocation of one benchmark is found within 10 s however many there are, even if the time
+// suffices for a generation of some of them only; and no benchmark is left out in favour of another.
+func TestOneMoreAllocationAmongMany(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 30, 200} {
+		m := &machine{random: rand.New(rand.NewPCG(uint64(n), 12)), layout: 0.02, slice: 0.1, stray: 0.3, allocs: map[string][2]float64{fmt.Sprintf("B%d", n/2): {12, 13}}}
+		r := simulate(t, m, names(n), Options{Budget: 10 * time.Second})
+		if len(r.Benchmarks) != n || alarms(r) != 1 || r.Benchmarks[0].Name != fmt.Sprintf("B%d", n/2) || !r.Benchmarks[0].Metric(Allocs).Exact {
+			t.Errorf("of %d benchmarks, %d are measured and %d are called different: %+v", n, len(r.Benchmarks), alarms(r), r.Benchmarks[0])
+		}
+		most, least := 0, math.MaxInt
+		for _, b := range r.Benchmarks {
+			most, least = max(most, b.Generations), min(least, b.Generations)
+			if m := b.Metric(Allocs); m == nil || !m.Exact {
+				t.Errorf("of %d benchmarks, allocations of %s are not exact: %+v", n, b.Name, m)
+			}
+			if b.Generations == 0 && b.Verdict == compare.Equal {
+				t.Errorf("%s is called equal and was not timed", b.Name)
+			}
+		}
+		if n == 200 && (most != 1 || least != 0) || n < 200 && least == 0 {
+			t.Errorf("of %d benchmarks, one has %d generations and another %d", n, most, least)
+		}
+	}
+}
+
+// A benchmark whose operations take longer the more there are is measured with fewer of them, and does
+// not take the time of the others.
+func TestOperationsThatGrow(t *testing.T) {
+	t.Parallel()
+	m := &machine{random: rand.New(rand.NewPCG(1, 17)), layout: 0.01, slice: 0.02, grows: "B1"}
+	r := simulate(t, m, names(4), Options{Budget: time.Minute})
+	if len(r.Benchmarks) != 4 {
+		t.Fatalf("%+v", r.Skipped)
+	}
+	for _, b := range r.Benchmarks {
+		if b.Generations < compare.MinSamples || (b.Name == "B1") != (b.Iterations < 50000) {
+			t.Errorf("%s: %d generations of %d iterations", b.Name, b.Generations, b.Iterations)
+		}
+	}
+}
+
+// A figure that flips between two values is no difference.
+func TestAllocationsThatFlip(t *testing.T) {
+	t.Parallel()
+	const most = 0.05
+	runs, wrong := quicktest.Of(20, 100), 0
+	for seed := range runs {
+		m := &machine{random: rand.New(rand.NewPCG(uint64(seed), 13)), layout: 0.01, slice: 0.03, flips: 0.3}
+		if alarms(simulate(t, m, names(20), Options{Budget: 10 * time.Second})) > 0 {
+			wrong++
+		}
+	}
+	t.Logf("%d of %d runs alarm", wrong, runs)
+	if bound := most*float64(runs) + 2*math.Sqrt(most*float64(runs)); float64(wrong) > bound {
+		t.Errorf("%d of %d runs of equal programs alarm", wrong, runs)
+	}
+}
+
 // What the runtime allocates now and then makes no benchmark of few iterations differ from itself.
 func TestStrayAllocationsOfTheSame(t *testing.T) {
+	t.Parallel()
 	const most = 0.05
 	runs, wrong := max(*more, quicktest.Of(100, 200)), 0
 	for seed := range runs {
@@ -253,6 +334,7 @@ func TestStrayAllocationsOfTheSame(t *testing.T) {
 
 // What layouts move is separated from what slices do.
 func TestScatter(t *testing.T) {
+	t.Parallel()
 	m := &machine{random: rand.New(rand.NewPCG(3, 9)), layout: 0.04, slice: 0.01}
 	r := simulate(t, m, names(2), Options{Budget: 2 * time.Minute})
 	for _, b := range r.Benchmarks {

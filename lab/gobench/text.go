@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"dyno/lab/compare"
 	"dyno/lab/report/format"
@@ -26,26 +27,69 @@ func JSON(w io.Writer, r *Result) error {
 	return enc.Encode(r)
 }
 
-// Print writes the result for people; all benchmarks, or the worst ten.
-func Print(w io.Writer, r *Result, all bool) error {
+// Print writes the result for people, in lines of a width; 0: of any. First three lines: the verdicts,
+// what the worst is, and how sure. Then all benchmarks, or the worst ten.
+func Print(w io.Writer, r *Result, all bool, width int) error {
 	var b strings.Builder
-	if !r.Valid {
-		fmt.Fprintf(&b, "%s\n", format.Visible(r.Reason))
-	}
-	fmt.Fprintf(&b, "%s.\n\n", format.Visible(r.Answer))
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for i, row := range r.table(all) {
-		if i == 0 && len(r.Benchmarks) == 0 {
-			break
+	line := func(said string) {
+		for i, s := range text.Wrapped(format.Visible(said), width) {
+			if i > 0 {
+				s = "  " + s
+			}
+			b.WriteString(strings.TrimRight(s, " ") + "\n")
 		}
-		fmt.Fprintln(t, strings.TrimRight(strings.Join(row, "\t"), "\t"))
 	}
-	t.Flush()
-	for _, line := range r.remarks(all) {
-		fmt.Fprintln(&b, format.Visible(line))
+	if !r.Valid {
+		line(r.Reason)
+	}
+	for _, s := range []string{r.Answer, r.What, r.Sure} {
+		if s != "" {
+			line(s + ".")
+		}
+	}
+	b.WriteByte('\n')
+	if len(r.Benchmarks) > 0 {
+		r.printTable(&b, all, width)
+	}
+	for _, s := range r.remarks(all) {
+		line(s)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// printTable prints the table. Where what the other units show would not fit beside a row, it is below.
+func (r *Result) printTable(b *strings.Builder, all bool, width int) {
+	rows := r.table(all)
+	last := len(rows[0]) - 1
+	var lines strings.Builder
+	t := tabwriter.NewWriter(&lines, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(t, strings.Join(row[:last], "\t")+"\t")
+	}
+	t.Flush()
+	left := strings.Split(strings.TrimSuffix(lines.String(), "\n"), "\n")
+	beside := true
+	for i, row := range rows {
+		beside = beside && (width == 0 || utf8.RuneCountInString(left[i]+row[last]) <= width)
+	}
+	for i, row := range rows {
+		also := row[last]
+		switch {
+		case beside:
+			b.WriteString(strings.TrimRight(left[i]+also, " ") + "\n")
+			continue
+		case i == 0:
+			also = ""
+		}
+		b.WriteString(strings.TrimRight(left[i], " ") + "\n")
+		if also == "" {
+			continue
+		}
+		for _, s := range text.Wrapped(also, width-2) {
+			b.WriteString("  " + strings.TrimRight(s, " ") + "\n")
+		}
+	}
 }
 
 // Markdown writes the result for a pull request: the gates first, then every benchmark.
@@ -57,7 +101,11 @@ func Markdown(w io.Writer, r *Result) error {
 	for _, g := range r.Gates {
 		fmt.Fprintf(&b, "**Gate** `%s`: %s\n\n", g.Gate, text.EscapeMarkdown(g.Text))
 	}
-	fmt.Fprintf(&b, "%s.\n", text.EscapeMarkdown(r.Answer))
+	for _, s := range []string{r.Answer, r.What, r.Sure} {
+		if s != "" {
+			fmt.Fprintf(&b, "%s.\n", text.EscapeMarkdown(s))
+		}
+	}
 	if len(r.Benchmarks) > 0 {
 		for i, row := range r.table(true) {
 			for j := range row {

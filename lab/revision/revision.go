@@ -222,25 +222,8 @@ func (r *Repository) files(ctx context.Context, rev Revision) (tree string, err 
 	if rev.Hash == "" {
 		return r.root, nil
 	}
-	tree = filepath.Join(r.temp, rev.Hash, "files")
+	tree = filepath.Join(r.base(rev), r.root)
 	return tree, r.checkOut(ctx, rev, tree)
-}
-
-// Folder returns the folder of a revision's files that corresponds to a folder of the repository.
-// It remains until Close.
-func (r *Repository) Folder(ctx context.Context, rev Revision, dir string) (string, error) {
-	inside, err := r.within(dir)
-	if err != nil {
-		return "", err
-	}
-	tree, err := r.files(ctx, rev)
-	if err != nil {
-		return "", err
-	}
-	if tree = filepath.Join(tree, inside); !isFolder(tree) {
-		return "", fmt.Errorf("%s has no folder %s", rev.Title(), inside)
-	}
-	return tree, nil
 }
 
 // refusal returns the compiler's error without the path of the temporary folder in which it ran.

@@ -52,12 +52,20 @@ func Of(quick, all int) int {
 // the number is the process's.
 func Checks(t testing.TB, quick int) {
 	t.Helper()
-	t.Setenv("RAPID_CHECKS", strconv.Itoa(quick)) // refused in a parallel test
+	ChecksOf(t, quick, 0)
+}
+
+// ChecksOf bounds them also when the environment asks for all of every test, for cases that take
+// seconds; 0: it does not.
+func ChecksOf(t testing.TB, quick, all int) {
+	t.Helper()
+	t.Setenv(Variable, os.Getenv(Variable)) // refused in a parallel test
+	most := Of(quick, all)
 	checks := flag.Lookup("rapid.checks")
 	was := checks.Value.String()
-	if n, err := strconv.Atoi(was); All() || was != checks.DefValue || err == nil && n <= quick {
+	if n, err := strconv.Atoi(was); most == 0 || was != checks.DefValue || err == nil && n <= most {
 		return
 	}
-	flag.Set(checks.Name, strconv.Itoa(quick))
+	flag.Set(checks.Name, strconv.Itoa(most))
 	t.Cleanup(func() { flag.Set(checks.Name, was) })
 }

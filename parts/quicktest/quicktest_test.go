@@ -27,13 +27,14 @@ func TestQuickUnlessAllIsAskedFor(t *testing.T) {
 
 func TestChecks(t *testing.T) {
 	for _, c := range []struct {
-		all                 string
-		checks, quick, want int
-	}{{"", 100, 7, 7}, {"", 100, 200, 100}, {Everything, 100, 7, 100}, {"", 1000, 7, 1000}} { // the last is from the command line
+		all                       string
+		checks, quick, most, want int
+	}{{"", 100, 7, 0, 7}, {"", 100, 200, 0, 100}, {Everything, 100, 7, 0, 100}, {"", 1000, 7, 0, 1000}, // the last is from the command line
+		{"", 100, 7, 20, 7}, {Everything, 100, 7, 20, 20}, {Everything, 1000, 7, 20, 1000}} {
 		t.Setenv(Variable, c.all)
 		*checks = c.checks
 		t.Run("", func(t *testing.T) {
-			Checks(t, c.quick)
+			ChecksOf(t, c.quick, c.most)
 			if *checks != c.want {
 				t.Errorf("%+v: %d checks", c, *checks)
 			}

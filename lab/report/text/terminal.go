@@ -108,7 +108,7 @@ func (t *terminal) prose(what, whatClass, text, class string) {
 	if what != "" {
 		what += ": "
 	}
-	lines := wrapped(what+text, t.style.Width)
+	lines := Wrapped(what+text, t.style.Width)
 	for i, s := range lines {
 		switch {
 		case i > 0:
@@ -121,10 +121,10 @@ func (t *terminal) prose(what, whatClass, text, class string) {
 	}
 }
 
-// wrapped divides a text into lines of at most width columns, between words; the lines after the
+// Wrapped divides a text into lines of at most width columns, between words; the lines after the
 // first leave room for an indent of two. A word that is wider has a line of its own. Width 0 is
 // unlimited.
-func wrapped(text string, width int) (lines []string) {
+func Wrapped(text string, width int) (lines []string) {
 	const indent, least = 2, 20
 	if width < least {
 		return []string{text}
@@ -173,7 +173,7 @@ func (t *terminal) item(l sections.List, i sections.Item) {
 
 // below prints a text that explains the one above it.
 func (t *terminal) below(text string) {
-	for _, s := range wrapped(t.clean(text), t.style.Width-2) {
+	for _, s := range Wrapped(t.clean(text), t.style.Width-2) {
 		t.line("  " + s)
 	}
 }

@@ -17,7 +17,7 @@ func TestWrapped(t *testing.T) {
 			[]string{"a ", "github.com/prometheus/client_golang/prometheus.(*Registry).Gather ", "b"}},
 		{"", 80, []string{""}},
 	} {
-		if got := wrapped(c.text, c.width); !slices.Equal(got, c.want) {
+		if got := Wrapped(c.text, c.width); !slices.Equal(got, c.want) {
 			t.Errorf("%q at %d: %q, want %q", c.text, c.width, got, c.want)
 		}
 	}

@@ -30,7 +30,7 @@ func TestBackup(t *testing.T) {
 		c.Run()
 		k.to = c.NewAccount(0).Address()
 		k.accounts = []*chaintest.Account{c.NewAccount(100)}
-		for range quicktest.Of(3, 20) {
+		for range max(*kills/10, quicktest.Of(3, 6)) {
 			k.backups(p)
 		}
 		c.Kill()

@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	networks = flag.Int("networks", 0, "how many networks TestNodes runs through its faults; 0: 1, or 3 when tests run in full")
+	networks = flag.Int("networks", 0, "how many networks TestNodes runs through its faults; 0: 1")
 	inject   = flag.String("inject", "", "faults of TestNodes, such as partition,leader, each once a network, in a random order; empty: some, or all when tests run in full")
 )
 
@@ -26,7 +26,7 @@ func TestNodes(t *testing.T) {
 		faults = []string{"partition", "leader", "join", "lie"}
 	}
 	if n == 0 {
-		n = quicktest.Of(1, 3)
+		n = 1
 	}
 	if from == 0 {
 		from = uint64(time.Now().UnixNano())

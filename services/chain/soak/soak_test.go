@@ -2,9 +2,12 @@ package soak
 
 import (
 	"flag"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,7 +16,7 @@ import (
 )
 
 var (
-	kills     = flag.Int("kills", 0, "how often TestKill kills the node; 0: 3, or 20 when tests run in full")
+	kills     = flag.Int("kills", 0, "how often TestKill kills the node; 0: 3, or 8 when tests run in full; TestBackup does a tenth as often, 3 or 6 times")
 	seed      = flag.Uint64("seed", 0, "of what is random; 0: another each time")
 	assembled = flag.String("assembly", assembly.Tuned, "assembly of the node")
 	set       settings
@@ -39,7 +42,7 @@ func (s *settings) Set(value string) error {
 func TestKill(t *testing.T) {
 	n, from := *kills, *seed
 	if n == 0 {
-		n = quicktest.Of(3, 20)
+		n = quicktest.Of(3, 8)
 	}
 	if from == 0 {
 		from = uint64(time.Now().UnixNano())
@@ -48,13 +51,38 @@ func TestKill(t *testing.T) {
 	t.Log(Kill(t, subject(t), n, from))
 }
 
-// subject builds the node.
+// built is the node, which all tests share.
+var built = sync.OnceValues(func() (path string, err error) {
+	path = filepath.Join(programs, "chaind")
+	if out, err := exec.Command("go", "build", "-o", path, "dyno/services/chain/cmd/chaind").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building chaind: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// programs is the folder of what the tests build.
+var programs string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "chaind-soak-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	programs = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// subject returns the node, which it builds the first time.
 func subject(t *testing.T) Program {
 	t.Helper()
-	p := Program{Path: filepath.Join(t.TempDir(), "chaind"), Serve: []string{"--assembly", *assembled}}
-	if out, err := exec.Command("go", "build", "-o", p.Path, "dyno/services/chain/cmd/chaind").CombinedOutput(); err != nil {
-		t.Fatalf("building chaind: %v\n%s", err, out)
+	path, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
+	p := Program{Path: path, Serve: []string{"--assembly", *assembled}}
 	for _, s := range set {
 		p.Serve = append(p.Serve, "--set", s)
 	}

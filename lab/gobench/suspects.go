@@ -1,0 +1,77 @@
+package gobench
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"dyno/lab/compare"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// suspectAll has all units confirmed from the first generation on.
+func (r *run) suspectAll() {
+	for _, b := range r.benchmarks {
+		b.suspects = r.reported
+	}
+	r.suspected = len(r.benchmarks) * len(r.reported)
+}
+
+// dropped reports whether fresh samples show nothing of what is suspected of a benchmark, so that the
+// time is better spent on the others.
+func (r *run) dropped(b *benchmark) bool {
+	for _, m := range r.metrics(b) {
+		if b.suspects[m.unit] && !m.exact && (len(m.confirm.Logs) < leastConfirm || m.confirm.P() < suspicion) {
+			return false
+		}
+	}
+	return b.confirming()
+}
+
+// suspect chooses what to confirm: of the benchmarks that seem to differ, the surest ones, as many
+// as the time suffices for.
+func (r *run) suspect() {
+	type suspect struct {
+		b     *benchmark
+		p     float64
+		units map[string]bool
+	}
+	var all []suspect
+	for _, b := range r.benchmarks {
+		s := suspect{b, 1, map[string]bool{}}
+		for _, m := range r.metrics(b) {
+			if p := doubt(m.screen); !m.exact && p < suspicion {
+				s.p, s.units[m.unit] = min(s.p, p), true
+			}
+		}
+		if len(s.units) > 0 {
+			all = append(all, s)
+		}
+	}
+	slices.SortStableFunc(all, func(x, y suspect) int { return cmp.Compare(x.p, y.p) })
+	left := time.Until(r.deadline)
+	for i, s := range all {
+		if left -= leastConfirm * s.b.cost(); left < 0 && i > 0 {
+			break
+		}
+		s.b.suspects = s.units
+		r.suspected += len(s.units)
+	}
+}
+
+// large is a difference, as a logarithm, that is suspicious although there were too few samples for
+// a p-value: of hundreds of benchmarks, each has one or two in the time of a screen.
+var large = math.Log(1.1)
+
+// doubt is how suspicious the samples of a screen are, as a p-value.
+func doubt(s compare.Samples) float64 {
+	p := s.P()
+	if n := len(s.Logs); n > 0 && n < compare.MinSamples {
+		if size := math.Abs(stat.Mean(s.Logs, nil)); size > large {
+			p = min(p, suspicion*large/size)
+		}
+	}
+	return p
+}
