@@ -51,7 +51,7 @@ func (f *devKeys) controls(env *daemon.Env) bool { return f.from != "" || loopba
 
 // serveTest serves a test chain.
 func (f *serving) serveTest(ctx context.Context, env *daemon.Env, g *genesis.Genesis) (daemon.Running, error) {
-	c, err := testchain.Open(ctx, env.Data, g, testchain.Options{Log: env.Log, Fail: env.Fail})
+	c, err := testchain.Open(ctx, env.Data, g, testchain.Options{Log: env.Log, Fail: env.Fail, Signed: !f.keys.controls(env)})
 	if err != nil {
 		return daemon.Running{}, err
 	}

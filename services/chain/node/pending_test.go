@@ -26,7 +26,7 @@ func slow(t *testing.T) *Policy {
 // pending checks what the next block and the state after all that waits have.
 func (w *world) pending(at common.Address, wei, nonce uint64, inBlock int) {
 	w.t.Helper()
-	db, header, err := w.PendingState()
+	db, header, err := w.PendingState(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func (w *world) pending(at common.Address, wei, nonce uint64, inBlock int) {
 	if got := db.GetNonce(w.from.Address()); got != nonce {
 		w.t.Errorf("the nonce is %d, want %d", got, nonce)
 	}
-	block, receipts, err := w.PendingBlock()
+	block, receipts, err := w.PendingBlock(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestPending(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.pending(to, 35, 6, 6)
-	db, _, err := w.PendingState()
+	db, _, err := w.PendingState(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestPendingWhileSealing(t *testing.T) {
 		if err := w.send(w.from.Send(to, 1)); err != nil {
 			t.Fatal(err)
 		}
-		db, _, err := w.PendingState()
+		db, _, err := w.PendingState(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,7 @@ type scene struct {
 }
 
 // scene reads the parameters of eth_call and eth_estimateGas.
-func (m *methods) scene(params []byte) (*scene, error) {
+func (m *methods) scene(ctx context.Context, params []byte) (*scene, error) {
 	s, at := &scene{}, api.Latest()
 	var changed accounts
 	var seen block
@@ -46,7 +46,7 @@ func (m *methods) scene(params []byte) (*scene, error) {
 		return nil, err
 	}
 	var err error
-	if s.db, s.original, err = m.node.State(at); err != nil {
+	if s.db, s.original, err = m.node.State(ctx, at); err != nil {
 		return nil, err
 	}
 	return s, m.set(s, changed, &seen)
@@ -79,7 +79,7 @@ func (m *methods) call(ctx context.Context, params []byte) (any, error) {
 		return nil, err
 	}
 	defer done()
-	s, err := m.scene(params)
+	s, err := m.scene(ctx, params)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (m *methods) estimateGas(ctx context.Context, params []byte) (any, error) {
 		return nil, err
 	}
 	defer done()
-	s, err := m.scene(params)
+	s, err := m.scene(ctx, params)
 	if err != nil {
 		return nil, err
 	}
