@@ -56,9 +56,9 @@ func (f *serving) serveTest(ctx context.Context, env *daemon.Env, g *genesis.Gen
 		return daemon.Running{}, err
 	}
 	f.controls = c.Methods()
-	b := api.Backend{Genesis: c.Genesis(), Blocks: c, States: c, Pool: c, Feed: c, Impersonated: c.Impersonated}
+	b := api.Backend{Genesis: c.Genesis(), Blocks: c, States: c, Pool: c, Feed: c, Impersonated: c.Impersonated, Named: c.Named}
 	if !f.keys.controls(env) {
-		b.Impersonated = func(common.Address) bool { return false }
+		b.Impersonated, b.Named = func(common.Address) bool { return false }, nil
 		f.controls = refusing("other machines reach this node; serve the test chain on a loopback address, or with --dev-accounts development")
 	}
 	return f.serve(env, nil, b, nil, c.Close)

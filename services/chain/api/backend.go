@@ -33,6 +33,9 @@ type Backend struct {
 	// Impersonated reports, on a test chain, whether an account may be used without its key; nil: this
 	// is none.
 	Impersonated func(common.Address) bool
+	// Named are the impersonated accounts that clients have named, in the order of addresses; nil: there
+	// are none.
+	Named func() []common.Address
 
 	// BlockWait is how long the answer to a transaction that the next blocks can have waits for its
 	// block, at most.

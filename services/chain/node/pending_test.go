@@ -1,6 +1,8 @@
 package node
 
 import (
+	"context"
+	"errors"
 	"math/big"
 	"testing"
 	"time"
@@ -113,5 +115,30 @@ func TestPendingWhileSealing(t *testing.T) {
 		if got := db.GetBalance(to).Uint64(); got != n+1 {
 			t.Fatalf("the balance is %d after %d transfers", got, n+1)
 		}
+	}
+}
+
+// What lies ahead is bounded in gas, whatever gas a block has, and a caller that has gone leaves the rest
+// to the next one.
+func TestPendingBounded(t *testing.T) {
+	w := open(t, begin{dir: t.TempDir(), genesis: genesis.Funded(1<<40, genesis.Accounts[:]), options: Options{Sealing: slow(t)}})
+	defer w.close()
+	to := common.Address{1}
+	var txs []*types.Transaction
+	for range 3 {
+		txs = append(txs, w.from.Send(to, 1))
+	}
+	huge := w.from.Sign(&types.DynamicFeeTx{ChainID: big.NewInt(chaintest.ChainID), Nonce: 3, GasFeeCap: chaintest.FeeCap, GasTipCap: chaintest.TipCap, Gas: gasAhead + 1, To: &to, Value: big.NewInt(1)})
+	if err := w.send(append(txs, huge)...); err != nil {
+		t.Fatal(err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, _, err := w.PendingState(gone); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that has gone: %v", err)
+	}
+	w.pending(to, 3, 3, 3)
+	if nonce, ok := w.Nonce(w.from.Address()); !ok || nonce != 4 {
+		t.Errorf("the pool says nonce %d", nonce)
 	}
 }

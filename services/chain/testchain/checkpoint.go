@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -143,9 +145,7 @@ func (c *Chain) checkpoint() error {
 func (c *Chain) keep() (*kept, error) {
 	k := &kept{Genesis: c.genesis.JSON(), Root: c.root, Taken: c.taken, Next: c.forNext.kept()}
 	k.Settings = keptSettings{Manual: c.manual, Interval: c.interval, Coinbase: c.coinbase, GasLimit: c.gasLimit, Everybody: c.everybody}
-	for of := range c.impersonated {
-		k.Settings.Impersonated = append(k.Settings.Impersonated, of)
-	}
+	k.Settings.Impersonated = slices.SortedFunc(maps.Keys(c.impersonated), common.Address.Cmp)
 	var err error
 	if k.Pool, err = encodePool(c.pool); err != nil {
 		return nil, err

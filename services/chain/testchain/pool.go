@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -158,6 +160,13 @@ func (c *Chain) Impersonated(of common.Address) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.mayBe(of)
+}
+
+// Named implements api.Backend's: the accounts that were named to be impersonated, in their order.
+func (c *Chain) Named() []common.Address {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return slices.SortedFunc(maps.Keys(c.impersonated), common.Address.Cmp)
 }
 
 // Waiting implements api.Pool.

@@ -58,7 +58,7 @@ check "send" send --private-key $key $at 'set(uint256)' 10
 check "send --legacy" send --legacy --private-key $key $at 'set(uint256)' 11
 check "send --unlocked" send --unlocked --from $to $at 'set(uint256)' 12
 check "send --async" send --async --private-key $key --value 1 $to
-check "send --auth" send --private-key $key --auth $at $to
+check "send --auth" send --private-key 0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a --auth $at $to
 check "tx" tx $hash
 check "tx --raw" tx $hash --raw
 check "receipt" receipt $hash

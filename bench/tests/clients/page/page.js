@@ -32,9 +32,6 @@ async function run({ url, id }) {
     await mined(await client.writeContract({ account, address, abi, functionName: "set", args: [7n] }));
     if ((await node.readContract({ address, abi, functionName: "get" })) !== 7n) throw new Error("the contract has another number");
     done.push("deploys and calls a contract");
-    const message = "a page's text";
-    if (!(await node.verifyMessage({ address: account, message, signature: await client.signMessage({ account, message }) }))) throw new Error("the signature is another's");
-    done.push("signs");
     const seen = new Promise((see) => node.watchContractEvent({ address, abi, eventName: "Set", onLogs: see }));
     await mined(await client.writeContract({ account, address, abi, functionName: "set", args: [8n] }));
     if ((await seen)[0].args.value !== 8n) throw new Error("another event");
