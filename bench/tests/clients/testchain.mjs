@@ -23,7 +23,7 @@ const fresh = () => privateKeyToAddress(generatePrivateKey());
 async function viem(mode) {
   const check = checks(`viem, ${mode}`);
   const chain = defineChain({ id: 31337, name: "test", nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 }, rpcUrls: { default: { http: [url] } } });
-  const node = createTestClient({ mode, chain, transport: http(url), cacheTime: 0, pollingInterval: 20 }).extend(publicActions).extend(walletActions);
+  const node = createTestClient({ mode, chain, transport: http(url, { timeout: 60_000 }), cacheTime: 0, pollingInterval: 20 }).extend(publicActions).extend(walletActions);
   const [account, other] = await node.getAddresses();
   const send = (to, value = 1n) => node.sendTransaction({ account, to, value });
   const block = () => node.getBlock();

@@ -8,7 +8,7 @@ import { abi as text, bytecode } from "./contract.mjs";
 
 const [url, port] = process.argv.slice(2);
 const abi = parseAbi(text);
-const node = createTestClient({ mode: "anvil", chain: foundry, transport: http(url), cacheTime: 0 }).extend(publicActions).extend(walletActions);
+const node = createTestClient({ mode: "anvil", chain: foundry, transport: http(url, { timeout: 120_000 }), cacheTime: 0 }).extend(publicActions).extend(walletActions);
 const [account] = await node.getAddresses();
 const { contractAddress: address } = await node.getTransactionReceipt({ hash: await node.deployContract({ account, abi, bytecode }) });
 const want = [];
@@ -17,7 +17,7 @@ const set = async (value) => {
   want.push([Number(blockNumber), value, value]);
 };
 await set(1);
-for (let n = 0; n < 10; n++) await node.mine({ blocks: 1000 }); // viem waits 10 s for an answer
+await node.mine({ blocks: 10_000 });
 await set(2);
 await node.mine({ blocks: 300 }); // what Ponder takes for final lies behind
 
@@ -26,7 +26,7 @@ const ponder = spawn("node_modules/.bin/ponder", ["start", "--schema", "test", "
 });
 const ended = new Promise((_, no) => ponder.on("exit", (code) => no(new Error(`ponder ended with ${code}`))));
 const read = async (path) => {
-  for (let left = 600; left > 0; left--) {
+  for (let left = 1200; left > 0; left--) {
     const answer = await fetch(`http://127.0.0.1:${port}/${path}`).catch(() => null);
     if (answer?.ok) return answer.text();
     await new Promise((done) => setTimeout(done, 100));
@@ -35,7 +35,7 @@ const read = async (path) => {
 };
 const has = async (what) => {
   let got;
-  for (let left = 300; left > 0; left--) {
+  for (let left = 1200; left > 0; left--) {
     if ((got = await read("changes")) === JSON.stringify(want)) return console.log(`ok   ponder: ${what}: ${got}`);
     await new Promise((done) => setTimeout(done, 100));
   }

@@ -9,6 +9,7 @@ subtask(TASK_COMPILE_SOLIDITY_GET_SOLC_BUILD, async () => ({ compilerPath: requi
 
 module.exports = {
   solidity: { version: "0.8.28", settings: { optimizer: { enabled: true }, evmVersion: "cancun" } },
+  mocha: { timeout: 120_000 },
   defaultNetwork: "node",
   networks: { node: { url: process.env.URL ?? "http://127.0.0.1:8545" } },
 };

@@ -9,5 +9,6 @@ const solc = createRequire(import.meta.url).resolve("solc/soljson.js");
 export default defineConfig({
   plugins: [toolbox],
   solidity: { version: "0.8.28", path: solc, settings: { optimizer: { enabled: true }, evmVersion: "cancun" } },
+  test: { mocha: { timeout: 120_000 } },
   networks: { chain: { type: "http", url: process.env.URL ?? "http://127.0.0.1:8545" } },
 });
