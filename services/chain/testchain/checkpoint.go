@@ -17,9 +17,9 @@ import (
 	"dyno/services/chain/execution"
 )
 
-// defaultCheckpoint is some seconds of calls that are made again at a start. A chain with more blocks has
+// defaultCheckpoint is a second of calls that are made again at a start. A chain with more blocks has
 // its next checkpoint after as many as it has, so that each block is written a bounded number of times.
-const defaultCheckpoint = 10_000
+const defaultCheckpoint = 2_000
 
 // checkpointed is the record at the end of a checkpoint, after its parts.
 const checkpointed = "checkpoint"

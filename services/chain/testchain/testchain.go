@@ -136,7 +136,7 @@ type Options struct {
 	// Signed refuses transactions without a signature, whatever accounts are impersonated.
 	Signed bool
 	// Checkpoint is the number of calls and blocks after which the journal begins again with the chain
-	// as it is; 0: 10,000.
+	// as it is; 0: 2,000.
 	Checkpoint int
 	FS         vfs.FS // nil: the operating system's
 }
