@@ -133,6 +133,25 @@ func TestCheckpointEnds(t *testing.T) {
 	}
 }
 
+// A chain that grows has its journal begin again whenever it has doubled.
+func TestJournalBeginsAgain(t *testing.T) {
+	dir := t.TempDir()
+	s := openAs(t, dir, testchain.Options{Checkpoint: 10, Fail: func(err error) { t.Error(err) }})
+	defer s.close()
+	began := map[string]bool{}
+	for range 200 {
+		s.want(`"0x0"`, "evm_mine")
+		files, err := filepath.Glob(filepath.Join(dir, testchain.Folder, "*.seg"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
+		}
+		began[files[0]] = true
+	}
+	if len(began) < 5 {
+		t.Errorf("over 200 blocks the journal began %d times", len(began))
+	}
+}
+
 // A journal does not grow with what was taken back.
 func TestJournalBounded(t *testing.T) {
 	dir := t.TempDir()

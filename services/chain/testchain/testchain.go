@@ -333,7 +333,7 @@ func (c *Chain) do(method string, params json.RawMessage) (any, error) {
 		if err = c.log.Sync(); err != nil {
 			c.o.Fail(err)
 			err = errors.New("the node cannot write to its disk")
-		} else if c.work >= max(c.o.Checkpoint, len(c.blocks)) {
+		} else if c.work >= max(c.o.Checkpoint, len(c.blocks)/2) {
 			c.shorten()
 		}
 	}
