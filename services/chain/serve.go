@@ -212,7 +212,9 @@ func (r rpc) Drain(ctx context.Context) error {
 func (f *serving) serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 	methods, filters := api.Methods(b, f.version()), filter.New(b)
 	maps.Copy(methods, filters.Methods())
-	maps.Copy(methods, evm.Methods(b, executions))
+	bounds := executions
+	bounds.Next = f.test
+	maps.Copy(methods, evm.Methods(b, bounds))
 	keys, err := f.keys.open(env, b.Genesis, f.readOnly, f.test)
 	if err != nil {
 		return rpc{}, err

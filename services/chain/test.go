@@ -51,14 +51,14 @@ func (f *devKeys) controls(env *daemon.Env) bool { return f.from != "" || loopba
 
 // serveTest serves a test chain.
 func (f *serving) serveTest(ctx context.Context, env *daemon.Env, g *genesis.Genesis) (daemon.Running, error) {
-	c, err := testchain.Open(ctx, env.Data, g, testchain.Options{Log: env.Log, Fail: env.Fail})
+	c, err := testchain.Open(ctx, env.Data, g, testchain.Options{Log: env.Log, Fail: env.Fail, Signed: !f.keys.controls(env)})
 	if err != nil {
 		return daemon.Running{}, err
 	}
 	f.controls = c.Methods()
-	b := api.Backend{Genesis: c.Genesis(), Blocks: c, States: c, Pool: c, Feed: c, Impersonated: c.Impersonated}
+	b := api.Backend{Genesis: c.Genesis(), Blocks: c, States: c, Pool: c, Feed: c, Impersonated: c.Impersonated, Named: c.Named}
 	if !f.keys.controls(env) {
-		b.Impersonated = func(common.Address) bool { return false }
+		b.Impersonated, b.Named = func(common.Address) bool { return false }, nil
 		f.controls = refusing("other machines reach this node; serve the test chain on a loopback address, or with --dev-accounts development")
 	}
 	return f.serve(env, nil, b, nil, c.Close)

@@ -70,8 +70,8 @@ func (o oracle) BlockByNumber(_ context.Context, n rpc.BlockNumber) (*types.Bloc
 	return s.Block, nil
 }
 
-func (o oracle) GetReceipts(_ context.Context, hash common.Hash) (types.Receipts, error) {
-	s, err := o.Find(rpc.BlockNumberOrHashWithHash(hash, true))
+func (o oracle) GetReceipts(ctx context.Context, hash common.Hash) (types.Receipts, error) {
+	s, err := o.Find(ctx, rpc.BlockNumberOrHashWithHash(hash, true))
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -63,10 +64,13 @@ func (b Backend) Header(at rpc.BlockNumberOrHash) (*types.Header, error) {
 
 // State returns the state after the block that a parameter names, and the block's header, for one
 // caller, who may change it.
-func (b Backend) State(at rpc.BlockNumberOrHash) (*state.StateDB, *types.Header, error) {
+func (b Backend) State(ctx context.Context, at rpc.BlockNumberOrHash) (*state.StateDB, *types.Header, error) {
 	if isPending(at) {
-		if db, header, err := b.Pool.PendingState(); header != nil || err != nil {
-			return db, header, err
+		switch db, header, err := b.Pool.PendingState(ctx); {
+		case err != nil:
+			return nil, nil, Refusal(err)
+		case header != nil:
+			return db, header, nil
 		}
 	}
 	header, err := b.Header(at)

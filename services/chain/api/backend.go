@@ -33,6 +33,9 @@ type Backend struct {
 	// Impersonated reports, on a test chain, whether an account may be used without its key; nil: this
 	// is none.
 	Impersonated func(common.Address) bool
+	// Named are the impersonated accounts that clients have named, in the order of addresses; nil: there
+	// are none.
+	Named func() []common.Address
 
 	// BlockWait is how long the answer to a transaction that the next blocks can have waits for its
 	// block, at most.
@@ -87,9 +90,9 @@ type Pool interface {
 	Nonce(of common.Address) (uint64, bool)
 	// PendingState returns the header of the block that would be sealed next, and the state after all
 	// that waits and can be executed, for one caller, who may change it. Nil: no block follows the head.
-	PendingState() (*state.StateDB, *types.Header, error)
+	PendingState(context.Context) (*state.StateDB, *types.Header, error)
 	// PendingBlock returns that block, with what consensus knows of its receipts; nil likewise.
-	PendingBlock() (*types.Block, types.Receipts, error)
+	PendingBlock(context.Context) (*types.Block, types.Receipts, error)
 	// Content returns the waiting transactions by sender, each sender's in the order of nonces: those
 	// that the next blocks take, and those behind a gap.
 	Content() (executable, queued map[common.Address]types.Transactions)
@@ -111,9 +114,9 @@ type Feed interface {
 
 // Reverting is a Feed of a chain that can take blocks back.
 type Reverting interface {
-	// Reverted returns how often blocks were taken back, ever, and the number of the lowest last block
-	// after the times since an earlier such number; math.MaxUint64 if there are none.
-	Reverted(since int) (times int, lowest uint64)
+	// Reverted returns how often blocks were taken back, ever, and what was left and taken each time
+	// since an earlier such number, in that order. Channels of Grown are closed then, too.
+	Reverted(since int) (times int, taken []node.Taken)
 }
 
 // errReadOnly refuses transactions.
@@ -138,10 +141,14 @@ func (ReadOnly) Waiting(common.Hash) *types.Transaction { return nil }
 func (ReadOnly) Nonce(common.Address) (uint64, bool) { return 0, false }
 
 // PendingState implements Pool.
-func (ReadOnly) PendingState() (*state.StateDB, *types.Header, error) { return nil, nil, nil }
+func (ReadOnly) PendingState(context.Context) (*state.StateDB, *types.Header, error) {
+	return nil, nil, nil
+}
 
 // PendingBlock implements Pool.
-func (ReadOnly) PendingBlock() (*types.Block, types.Receipts, error) { return nil, nil, nil }
+func (ReadOnly) PendingBlock(context.Context) (*types.Block, types.Receipts, error) {
+	return nil, nil, nil
+}
 
 // Content implements Pool.
 func (ReadOnly) Content() (executable, queued map[common.Address]types.Transactions) {

@@ -76,12 +76,12 @@ func rawAt[N name](m methods) jsonrpc.Method {
 
 // oneBlock returns a method whose parameter names a block. It answers null if there is none.
 func oneBlock[N name](m methods, run func(*Sealed) (any, error)) jsonrpc.Method {
-	return func(_ context.Context, params []byte) (any, error) {
+	return func(ctx context.Context, params []byte) (any, error) {
 		var n N
 		if err := jsonrpc.Params(params, 1, &n); err != nil {
 			return nil, err
 		}
-		s, err := m.Find(at(n))
+		s, err := m.Find(ctx, at(n))
 		if s == nil || err != nil {
 			return nil, err
 		}

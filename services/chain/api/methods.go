@@ -103,13 +103,13 @@ func at[N name](n N) rpc.BlockNumberOrHash {
 // ofBlock returns a method with two parameters, of which the first names a block. It answers null
 // if there is none.
 func ofBlock[N name, P any](m methods, run func(*Sealed, P) (any, error)) jsonrpc.Method {
-	return func(_ context.Context, params []byte) (any, error) {
+	return func(ctx context.Context, params []byte) (any, error) {
 		var n N
 		var p P
 		if err := jsonrpc.Params(params, 2, &n, &p); err != nil {
 			return nil, err
 		}
-		s, err := m.Find(at(n))
+		s, err := m.Find(ctx, at(n))
 		if s == nil || err != nil {
 			return nil, err
 		}
@@ -120,12 +120,12 @@ func ofBlock[N name, P any](m methods, run func(*Sealed, P) (any, error)) jsonrp
 // ofAny returns a method whose parameter names a block in any way. It answers null if there is
 // none.
 func (m methods) ofAny(run func(*Sealed) (any, error)) jsonrpc.Method {
-	return func(_ context.Context, params []byte) (any, error) {
+	return func(ctx context.Context, params []byte) (any, error) {
 		var at rpc.BlockNumberOrHash
 		if err := jsonrpc.Params(params, 1, &at); err != nil {
 			return nil, err
 		}
-		s, err := m.Find(at)
+		s, err := m.Find(ctx, at)
 		if s == nil || err != nil {
 			return nil, err
 		}
@@ -135,12 +135,12 @@ func (m methods) ofAny(run func(*Sealed) (any, error)) jsonrpc.Method {
 
 // countOf returns a method that counts the transactions of a block.
 func countOf[N name](m methods) jsonrpc.Method {
-	return func(_ context.Context, params []byte) (any, error) {
+	return func(ctx context.Context, params []byte) (any, error) {
 		var n N
 		if err := jsonrpc.Params(params, 1, &n); err != nil {
 			return nil, err
 		}
-		s, err := m.Find(at(n))
+		s, err := m.Find(ctx, at(n))
 		if s == nil || err != nil {
 			return nil, err
 		}

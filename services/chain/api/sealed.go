@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"math/big"
 	"sync"
@@ -137,10 +138,13 @@ func (b Backend) derive(block *types.Block, receipts types.Receipts) (types.Rece
 }
 
 // Find returns the block that a parameter names; nil if there is none. That of pending is not sealed.
-func (b Backend) Find(at rpc.BlockNumberOrHash) (*Sealed, error) {
+func (b Backend) Find(ctx context.Context, at rpc.BlockNumberOrHash) (*Sealed, error) {
 	if isPending(at) {
-		if block, receipts, err := b.Pool.PendingBlock(); block != nil || err != nil {
-			return b.pending(block, receipts), err
+		switch block, receipts, err := b.Pool.PendingBlock(ctx); {
+		case err != nil:
+			return nil, Refusal(err)
+		case block != nil:
+			return b.pending(block, receipts), nil
 		}
 	}
 	number, _ := at.Number()

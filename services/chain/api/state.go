@@ -44,13 +44,13 @@ type accountInfo struct {
 
 // ofAccount returns a method that reads an account, in the last block if none is named.
 func (m methods) ofAccount(read func(*state.StateDB, common.Address) any) jsonrpc.Method {
-	return func(_ context.Context, params []byte) (any, error) {
+	return func(ctx context.Context, params []byte) (any, error) {
 		var of common.Address
 		at := Latest()
 		if err := jsonrpc.Params(params, 1, &of, &at); err != nil {
 			return nil, err
 		}
-		db, _, err := m.State(at)
+		db, _, err := m.State(ctx, at)
 		if err != nil {
 			return nil, err
 		}
@@ -59,7 +59,7 @@ func (m methods) ofAccount(read func(*state.StateDB, common.Address) any) jsonrp
 }
 
 // getTransactionCount counts with those that wait, too, if the block is "pending".
-func (m methods) getTransactionCount(_ context.Context, params []byte) (any, error) {
+func (m methods) getTransactionCount(ctx context.Context, params []byte) (any, error) {
 	var of common.Address
 	at := Latest()
 	if err := jsonrpc.Params(params, 1, &of, &at); err != nil {
@@ -70,14 +70,14 @@ func (m methods) getTransactionCount(_ context.Context, params []byte) (any, err
 			return hexutil.Uint64(nonce), nil
 		}
 	}
-	db, _, err := m.State(at)
+	db, _, err := m.State(ctx, at)
 	if err != nil {
 		return nil, err
 	}
 	return hexutil.Uint64(db.GetNonce(of)), db.Error()
 }
 
-func (m methods) getStorageAt(_ context.Context, params []byte) (any, error) {
+func (m methods) getStorageAt(ctx context.Context, params []byte) (any, error) {
 	var of common.Address
 	var text string
 	at := Latest()
@@ -88,7 +88,7 @@ func (m methods) getStorageAt(_ context.Context, params []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, _, err := m.State(at)
+	db, _, err := m.State(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ const mostSlots = 1024
 const tooMuch = -38026
 
 // getStorageValues reads slots of several accounts.
-func (m methods) getStorageValues(_ context.Context, params []byte) (any, error) {
+func (m methods) getStorageValues(ctx context.Context, params []byte) (any, error) {
 	var of map[common.Address][]common.Hash
 	at := Latest()
 	if err := jsonrpc.Params(params, 1, &of, &at); err != nil {
@@ -119,7 +119,7 @@ func (m methods) getStorageValues(_ context.Context, params []byte) (any, error)
 	case slots == 0:
 		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "empty request")
 	}
-	db, _, err := m.State(at)
+	db, _, err := m.State(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func (m methods) getProof(ctx context.Context, params []byte) (any, error) {
 	if isPending(at) {
 		at = Latest() // there are no proofs of what is not sealed
 	}
-	db, header, err := m.State(at)
+	db, header, err := m.State(ctx, at)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package flat
 
 import (
-	"errors"
 	"maps"
 	"sync"
 
@@ -9,15 +8,15 @@ import (
 	gethstate "github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/ethdb"
-	"github.com/ethereum/go-ethereum/trie"
-	"github.com/ethereum/go-ethereum/trie/trienode"
 	"github.com/ethereum/go-ethereum/triedb"
+
+	"dyno/services/chain/state"
 )
 
 // over is the state after a block as the trie of accounts that a StateDB sees. It collects what
 // StateDB writes to the trie when it computes a root, that is all that a block changed.
 type over struct {
-	unused
+	state.NoTrie
 	s      *States
 	reader *reader
 	next   bool        // it will be committed
@@ -43,10 +42,10 @@ type under struct {
 
 func (under) Type() gethstate.DatabaseType                     { return gethstate.TypeMPT }
 func (d under) Reader(common.Hash) (gethstate.Reader, error)   { return d.reader, nil }
-func (under) Iteratee(common.Hash) (gethstate.Iteratee, error) { return nil, errUnused }
+func (under) Iteratee(common.Hash) (gethstate.Iteratee, error) { return nil, state.ErrNoTrie }
 func (d under) OpenTrie(common.Hash) (gethstate.Trie, error)   { return d.begin(), nil }
 func (under) TrieDB() *triedb.Database                         { return nil }
-func (under) Commit(*gethstate.StateUpdate) error              { return errUnused } // States.Commit takes the changes
+func (under) Commit(*gethstate.StateUpdate) error              { return state.ErrNoTrie } // States.Commit takes the changes
 
 func (d under) OpenStorageTrie(_ common.Hash, address common.Address, root common.Hash, accounts gethstate.Trie) (gethstate.Trie, error) {
 	o, ok := accounts.(*over)
@@ -167,7 +166,7 @@ func (o *over) Prove(key []byte, to ethdb.KeyValueWriter) error {
 
 // storage is the trie of an account's slots as a StateDB sees it.
 type storage struct {
-	unused
+	state.NoTrie
 	over    *over
 	address common.Address
 	root    common.Hash
@@ -198,29 +197,4 @@ func (t *storage) Prove(key []byte, to ethdb.KeyValueWriter) error {
 	})
 }
 
-var (
-	_         gethstate.Database = under{}
-	errUnused                    = errors.New("flat states do not have this")
-)
-
-// unused has the methods of gethstate.Trie that a StateDB does not call here.
-type unused struct{}
-
-func (unused) GetKey([]byte) []byte                                         { return nil }
-func (unused) GetAccount(common.Address) (*types.StateAccount, error)       { return nil, errUnused }
-func (unused) PrefetchAccount([]common.Address) error                       { return errUnused }
-func (unused) GetStorage(common.Address, []byte) ([]byte, error)            { return nil, errUnused }
-func (unused) PrefetchStorage(common.Address, [][]byte) error               { return errUnused }
-func (unused) UpdateAccount(common.Address, *types.StateAccount, int) error { return errUnused }
-func (unused) UpdateAccountBatch([]common.Address, []*types.StateAccount, []int) error {
-	return errUnused
-}
-func (unused) UpdateStorage(common.Address, []byte, []byte) error           { return errUnused }
-func (unused) UpdateStorageBatch(common.Address, [][]byte, [][]byte) error  { return errUnused }
-func (unused) DeleteAccount(common.Address) error                           { return errUnused }
-func (unused) DeleteStorage(common.Address, []byte) error                   { return errUnused }
-func (unused) UpdateContractCode(common.Address, common.Hash, []byte) error { return errUnused }
-func (unused) Commit(bool) (common.Hash, *trienode.NodeSet)                 { return common.Hash{}, nil }
-func (unused) Witness() map[string][]byte                                   { return nil }
-func (unused) NodeIterator([]byte) (trie.NodeIterator, error)               { return nil, errUnused }
-func (unused) IsUBT() bool                                                  { return false }
+var _ gethstate.Database = under{}

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
 
 	"dyno/services/chain/mempool"
 )
@@ -64,6 +65,14 @@ type Accepted struct {
 	From   uint64 // position of the first of Hashes, or where the next will be
 	Hashes []common.Hash
 	More   <-chan struct{} // closed once there are more after Hashes
+}
+
+// Taken is a time that blocks of a test chain were taken back.
+type Taken struct {
+	Last uint64 // the last block from then on
+	// Logs are those of the blocks that were taken back, the newest first, and marked as removed. Of
+	// very many, and of long ago, they are not kept.
+	Logs []*types.Log
 }
 
 // Accepted returns at most a number of hashes of accepted transactions, in their order, from the

@@ -99,6 +99,7 @@ func Open(ctx context.Context, chain *blockchain.Chain, j Journal, o Options) (*
 	n := &Node{chain: chain, journal: j, o: o}
 	n.shared, _ = j.(Shared)
 	n.judging = limiter.New(limiter.Options{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxJudging})
+	n.ahead.one = limiter.New(limiter.Options{Limit: 1, MaxWaiting: mostLooking, MaxWait: longestLook})
 	n.feed.init()
 	err := n.recover(ctx)
 	if err == nil {
@@ -312,9 +313,10 @@ func (n *Node) Raws() (raws [][]byte) {
 func (n *Node) Close() error {
 	n.stop()
 	n.tasks.Wait()
-	n.ahead.mu.Lock()
-	n.ahead.forget()
-	n.ahead.mu.Unlock()
+	if n.ahead.one.Acquire(context.Background()) == nil {
+		n.ahead.forget()
+		n.ahead.one.Release()
+	}
 	var err error
 	if n.stopped() == nil && n.journal.Size() > 0 {
 		err = n.checkpoint()

@@ -1,7 +1,8 @@
 package node
 
 import (
-	"sync"
+	"context"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	gethstate "github.com/ethereum/go-ethereum/core/state"
@@ -9,75 +10,76 @@ import (
 
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/execution"
+	"dyno/services/chain/limiter"
 )
 
-// Bounds of what is executed to look ahead of the next block: some 100 ms of transfers, or a second
-// of contracts.
+// Bounds of what is executed to look ahead of the head, whatever gas its blocks may have: some 100 ms
+// of transfers, or a second of contracts.
 const (
-	mostAhead = 4096 // transactions
-	gasAhead  = 3    // of blocks, beyond the next one
+	mostAhead   = 4096 // transactions
+	gasAhead    = 120_000_000
+	mostLooking = 256 // callers that wait for the one that looks ahead
+	longestLook = 5 * time.Second
 )
 
 // ahead is the next block as it would be made now, and the state after all that waits. It is
 // executed when a caller asks, and again when the head has grown or what waits has changed; what
 // only comes behind is added.
 type ahead struct {
-	mu      sync.Mutex
+	one     *limiter.Limiter // one caller uses what follows, and executes
 	parent  *types.Header
-	changes uint64             // of the pool
-	txs     types.Transactions // that were tried, in their order
-	draft   *blockchain.Draft  // nil: there is none
-	beyond  *execution.Builder // has what the block has no room for; nil: there is nothing
+	changes uint64                  // of the pool
+	txs     types.Transactions      // that are tried, in their order
+	tried   int                     // of them
+	left    uint64                  // gas for the rest
+	draft   *blockchain.Draft       // nil: there is none
+	beyond  *execution.Builder      // has what the block has no room for; nil: there is nothing
+	behind  map[common.Address]bool // senders whose transactions are there
 }
 
 // PendingBlock is the next block as it would be sealed now, with what consensus knows of its
 // receipts. Its root is not computed.
-func (n *Node) PendingBlock() (*types.Block, types.Receipts, error) {
-	a := &n.ahead
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if err := n.lookAhead(); err != nil {
-		return nil, nil, err
-	}
-	block, receipts := a.draft.Preview()
-	return block, receipts, nil
+func (n *Node) PendingBlock(ctx context.Context) (block *types.Block, receipts types.Receipts, err error) {
+	err = n.lookAhead(ctx, func(a *ahead) { block, receipts = a.draft.Preview() })
+	return block, receipts, err
 }
 
 // PendingState returns the header of the next block as it would be sealed now, and the state after
 // all transactions that wait and can be executed, for one caller, who may change it.
-func (n *Node) PendingState() (*gethstate.StateDB, *types.Header, error) {
-	a := &n.ahead
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if err := n.lookAhead(); err != nil {
-		return nil, nil, err
-	}
-	return a.newest().Copy(), types.CopyHeader(a.draft.Header()), nil
+func (n *Node) PendingState(ctx context.Context) (db *gethstate.StateDB, header *types.Header, err error) {
+	err = n.lookAhead(ctx, func(a *ahead) { db, header = a.newest().Copy(), types.CopyHeader(a.draft.Header()) })
+	return db, header, err
 }
 
-// lookAhead makes ahead that of the present. Its lock is held.
-func (n *Node) lookAhead() error {
+// lookAhead shows what lies ahead at present, which must not be changed.
+func (n *Node) lookAhead(ctx context.Context, see func(*ahead)) error {
 	a := &n.ahead
+	if err := a.one.Acquire(ctx); err != nil {
+		return overloaded(err)
+	}
+	defer a.one.Release()
 	for {
 		head, changes := n.chain.Head(), n.pool.Changes()
 		same := a.draft != nil && a.parent == head && a.draft.Header().Time == now(head)
-		if same && a.changes == changes {
-			return nil
-		}
-		txs, changes := n.pool.Pending(n.chain.NextBaseFee(head), mostAhead)
-		if n.chain.Head() != head { // it may have what has left the pool
-			continue
-		}
-		if !same || !a.grows(txs) {
-			a.forget()
-			draft, err := n.chain.Look(now(head))
-			if err != nil {
-				return err
+		if !same || a.changes != changes {
+			txs, changes := n.pool.Pending(n.chain.NextBaseFee(head), mostAhead)
+			if n.chain.Head() != head { // it may have what has left the pool
+				continue
 			}
-			a.parent, a.draft = head, draft
+			if !same || !a.grows(txs) {
+				a.forget()
+				draft, err := n.chain.Look(now(head))
+				if err != nil {
+					return err
+				}
+				a.parent, a.draft, a.left = head, draft, gasAhead
+			}
+			a.txs, a.changes = txs, changes
 		}
-		a.execute(txs[len(a.txs):], n.o.Sealing.Max, n.view.Load().judge)
-		a.txs, a.changes = txs, changes
+		if err := a.execute(ctx, n.o.Sealing.Max, n.view.Load().judge); err != nil {
+			return err // the next caller continues
+		}
+		see(a)
 		return nil
 	}
 }
@@ -96,28 +98,31 @@ func (a *ahead) grows(txs types.Transactions) bool {
 	return true
 }
 
-// execute adds transactions to the draft, and those for which it has no room, and later ones of
-// their senders, beyond it. What cannot be executed is left out: a block that is being sealed may
-// have it, or it will fail there, too.
-func (a *ahead) execute(txs types.Transactions, most int, judge execution.Judge) {
-	var rest types.Transactions
-	behind := map[common.Address]bool{}
-	for _, tx := range txs {
-		from := judge.Sender(tx)
-		if behind[from] || tx.Gas() > a.draft.GasLeft() || a.draft.Len() >= most {
-			behind[from] = true
-			rest = append(rest, tx)
+// execute tries the transactions that were not, in the draft, and those for which it has no room, and
+// later ones of their senders, beyond it. What cannot be executed is left out: a block that is being
+// sealed may have it, or it will fail there, too.
+func (a *ahead) execute(ctx context.Context, most int, judge execution.Judge) error {
+	for ; a.tried < len(a.txs); a.tried++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		tx := a.txs[a.tried]
+		if tx.Gas() > a.left {
 			continue
 		}
-		_ = a.draft.Add(tx)
+		from, into := judge.Sender(tx), a.draft.Builder
+		if a.behind[from] || tx.Gas() > a.draft.GasLeft() || a.draft.Len() >= most {
+			if a.beyond == nil {
+				a.beyond, a.behind = a.draft.Beyond(a.left), map[common.Address]bool{}
+			}
+			a.behind[from] = true
+			into = a.beyond
+		}
+		if before := into.GasLeft(); into.Add(tx) == nil {
+			a.left -= before - into.GasLeft()
+		}
 	}
-	if len(rest) == 0 {
-		return
-	}
-	a.beyond = a.draft.Beyond(gasAhead * a.draft.Header().GasLimit)
-	for _, tx := range rest {
-		_ = a.beyond.Add(tx)
-	}
+	return nil
 }
 
 // newest is the state after all that was executed.
@@ -136,5 +141,5 @@ func (a *ahead) forget() {
 	if a.beyond != nil {
 		a.beyond.Abandon()
 	}
-	a.parent, a.changes, a.txs, a.draft, a.beyond = nil, 0, nil, nil, nil
+	*a = ahead{one: a.one}
 }

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"context"
+	"errors"
 	"math/big"
 	"testing"
 	"time"
@@ -26,7 +28,7 @@ func slow(t *testing.T) *Policy {
 // pending checks what the next block and the state after all that waits have.
 func (w *world) pending(at common.Address, wei, nonce uint64, inBlock int) {
 	w.t.Helper()
-	db, header, err := w.PendingState()
+	db, header, err := w.PendingState(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -36,7 +38,7 @@ func (w *world) pending(at common.Address, wei, nonce uint64, inBlock int) {
 	if got := db.GetNonce(w.from.Address()); got != nonce {
 		w.t.Errorf("the nonce is %d, want %d", got, nonce)
 	}
-	block, receipts, err := w.PendingBlock()
+	block, receipts, err := w.PendingBlock(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -66,7 +68,7 @@ func TestPending(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.pending(to, 35, 6, 6)
-	db, _, err := w.PendingState()
+	db, _, err := w.PendingState(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,12 +108,37 @@ func TestPendingWhileSealing(t *testing.T) {
 		if err := w.send(w.from.Send(to, 1)); err != nil {
 			t.Fatal(err)
 		}
-		db, _, err := w.PendingState()
+		db, _, err := w.PendingState(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := db.GetBalance(to).Uint64(); got != n+1 {
 			t.Fatalf("the balance is %d after %d transfers", got, n+1)
 		}
+	}
+}
+
+// What lies ahead is bounded in gas, whatever gas a block has, and a caller that has gone leaves the rest
+// to the next one.
+func TestPendingBounded(t *testing.T) {
+	w := open(t, begin{dir: t.TempDir(), genesis: genesis.Funded(1<<40, genesis.Accounts[:]), options: Options{Sealing: slow(t)}})
+	defer w.close()
+	to := common.Address{1}
+	var txs []*types.Transaction
+	for range 3 {
+		txs = append(txs, w.from.Send(to, 1))
+	}
+	huge := w.from.Sign(&types.DynamicFeeTx{ChainID: big.NewInt(chaintest.ChainID), Nonce: 3, GasFeeCap: chaintest.FeeCap, GasTipCap: chaintest.TipCap, Gas: gasAhead + 1, To: &to, Value: big.NewInt(1)})
+	if err := w.send(append(txs, huge)...); err != nil {
+		t.Fatal(err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, _, err := w.PendingState(gone); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that has gone: %v", err)
+	}
+	w.pending(to, 3, 3, 3)
+	if nonce, ok := w.Nonce(w.from.Address()); !ok || nonce != 4 {
+		t.Errorf("the pool says nonce %d", nonce)
 	}
 }

@@ -156,7 +156,7 @@ func (n *Node) attempt(i int, do func(int), refused func(int, error)) {
 }
 
 func overloaded(err error) error {
-	if errors.Is(err, limiter.ErrFull) {
+	if errors.Is(err, limiter.ErrFull) || errors.Is(err, limiter.ErrTimeout) {
 		return ErrOverloaded
 	}
 	return err

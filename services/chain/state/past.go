@@ -7,8 +7,6 @@ import (
 	gethstate "github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/ethdb"
-	"github.com/ethereum/go-ethereum/trie"
-	"github.com/ethereum/go-ethereum/trie/trienode"
 	"github.com/ethereum/go-ethereum/triedb"
 )
 
@@ -26,37 +24,27 @@ func (rootless) Type() gethstate.DatabaseType                     { return geths
 func (d rootless) Reader(common.Hash) (gethstate.Reader, error)   { return d.reader, nil }
 func (rootless) Iteratee(common.Hash) (gethstate.Iteratee, error) { return nil, ErrNoProofs }
 func (rootless) OpenTrie(root common.Hash) (gethstate.Trie, error) {
-	return noTrie{root}, nil
+	return noTrie{root: root}, nil
 }
 func (rootless) TrieDB() *triedb.Database            { return nil }
 func (rootless) Commit(*gethstate.StateUpdate) error { return ErrNoProofs }
 func (rootless) OpenStorageTrie(_ common.Hash, _ common.Address, root common.Hash, _ gethstate.Trie) (gethstate.Trie, error) {
-	return noTrie{root}, nil
+	return noTrie{root: root}, nil
 }
 
 // ErrNoProofs means that of a state that is not one of the last the tries are not there.
 var ErrNoProofs = errors.New("there are proofs of the last 128 blocks only: older states are kept without their tries, whatever the setting history says")
 
 // noTrie takes what a StateDB writes when it computes a root, and keeps the root that it had.
-type noTrie struct{ root common.Hash }
-
-func (noTrie) GetKey([]byte) []byte                                         { return nil }
-func (noTrie) GetAccount(common.Address) (*types.StateAccount, error)       { return nil, ErrNoProofs }
-func (noTrie) PrefetchAccount([]common.Address) error                       { return nil }
-func (noTrie) GetStorage(common.Address, []byte) ([]byte, error)            { return nil, ErrNoProofs }
-func (noTrie) PrefetchStorage(common.Address, [][]byte) error               { return nil }
-func (noTrie) UpdateAccount(common.Address, *types.StateAccount, int) error { return nil }
-func (noTrie) UpdateAccountBatch([]common.Address, []*types.StateAccount, []int) error {
-	return nil
+type noTrie struct {
+	NoTrie
+	root common.Hash
 }
+
+func (noTrie) UpdateAccount(common.Address, *types.StateAccount, int) error { return nil }
 func (noTrie) UpdateStorage(common.Address, []byte, []byte) error           { return nil }
-func (noTrie) UpdateStorageBatch(common.Address, [][]byte, [][]byte) error  { return nil }
 func (noTrie) DeleteAccount(common.Address) error                           { return nil }
 func (noTrie) DeleteStorage(common.Address, []byte) error                   { return nil }
 func (noTrie) UpdateContractCode(common.Address, common.Hash, []byte) error { return nil }
 func (t noTrie) Hash() common.Hash                                          { return t.root }
-func (noTrie) Commit(bool) (common.Hash, *trienode.NodeSet)                 { return common.Hash{}, nil }
-func (noTrie) Witness() map[string][]byte                                   { return nil }
-func (noTrie) NodeIterator([]byte) (trie.NodeIterator, error)               { return nil, ErrNoProofs }
 func (noTrie) Prove([]byte, ethdb.KeyValueWriter) error                     { return ErrNoProofs }
-func (noTrie) IsUBT() bool                                                  { return false }

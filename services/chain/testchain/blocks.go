@@ -2,7 +2,6 @@ package testchain
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -125,17 +124,6 @@ func (c *Chain) Grown(number uint64) <-chan struct{} {
 		return past
 	}
 	return c.grown
-}
-
-// Reverted implements api.Reverting.
-func (c *Chain) Reverted(since int) (times int, lowest uint64) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	lowest = math.MaxUint64
-	for _, last := range c.reverts[since:] {
-		lowest = min(lowest, last)
-	}
-	return len(c.reverts), lowest
 }
 
 // past is a channel that is closed.

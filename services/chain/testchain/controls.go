@@ -74,6 +74,7 @@ var names = map[string][]string{
 	"anvil_removePoolTransactions":       {"hardhat_removePoolTransactions"},
 	"anvil_reset":                        {"hardhat_reset"},
 	"anvil_loadState":                    {"hardhat_loadState"},
+	"anvil_setChainId":                   {},
 	submit:                               nil, // by Submit only
 }
 
@@ -112,6 +113,7 @@ var calls = map[string]run{
 	"anvil_removePoolTransactions":       one((*Chain).removeOf),
 	"anvil_reset":                        (*Chain).reset,
 	"anvil_loadState":                    one((*Chain).load),
+	"anvil_setChainId":                   one((*Chain).setChainID),
 }
 
 // one is a call with one parameter.
@@ -261,8 +263,7 @@ func (c *Chain) revert(params json.RawMessage) (any, error) {
 	}
 	s := c.snapshots[i]
 	c.snapshots = c.snapshots[:i]
-	c.truncate(s.blocks)
-	c.reverts = append(c.reverts, uint64(s.blocks-1))
+	c.takeBack(s.blocks)
 	c.root, c.forNext, c.pool = s.root, s.forNext, s.pool
 	c.blocks[len(c.blocks)-1].root = s.root
 	c.clock.reset(c.clock.last, c.now) // time goes on from that of the last block
@@ -355,12 +356,23 @@ func (c *Chain) reset(params json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if o.Forking.JSONRPCURL != "" {
-		return nil, errors.New("forks of other chains are not supported: import their blocks into a folder instead")
+		return nil, errors.New("a fork would need the other node again after each start, which may have another state then: " +
+			"take up the accounts that matter with anvil_loadState, import the blocks into a folder, or have anvil --fork-url fork this node")
 	}
+	old := c.blocks
 	if err := c.begin(); err != nil {
-		panic(err) // it was made when the chain was opened
+		return nil, err
 	}
-	c.reverts = append(c.reverts, 0)
+	c.reverts.add(0, old[1:])
 	c.changed()
+	return nil, nil
+}
+
+// setChainID answers for the chain's own id, which is part of its transactions: with another one, those
+// in its blocks would have no senders.
+func (c *Chain) setChainID(id quantity) (any, error) {
+	if own := c.genesis.Config.ChainID; id.Cmp(own) != 0 {
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "the id of this chain is %v, and its transactions are signed for it: serve another folder with --genesis, where it is another one", own)
+	}
 	return nil, nil
 }

@@ -3,6 +3,7 @@ package testchain_test
 import (
 	"encoding/json"
 	"maps"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -53,5 +54,58 @@ func TestSentTogether(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "maxFeePerGas bit length") {
 			t.Errorf("%s: %v", method, err)
 		}
+	}
+}
+
+// Gas is estimated in the next block, where a contract that looks at the block's number may cost more
+// than in the last one again; and calls are shown in one list.
+func TestEstimateNext(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.close()
+	node := api.Backend{Genesis: s.Genesis(), Blocks: s, States: s, Pool: s, Feed: s, Impersonated: s.Impersonated, Named: s.Named}
+	all := api.Methods(node, "test")
+	maps.Copy(all, evm.Methods(node, evm.Options{Gas: 1 << 24, Timeout: time.Minute, MaxTrace: 1 << 20, Next: true}))
+	maps.Copy(all, accounts.Methods(node, nil, all))
+	ask := func(method, params string, into any) {
+		t.Helper()
+		answer, err := all[method](t.Context(), []byte(params))
+		if err != nil {
+			t.Fatalf("%s: %v", method, err)
+		}
+		text, err := json.Marshal(answer)
+		if err == nil {
+			err = json.Unmarshal(text, into)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", method, err)
+		}
+	}
+	s.want("null", "anvil_setCode", logging, "0x435f5414600a57435f555b00") // if slot 0 is not the block's number, it is set to that
+	s.want("null", "anvil_setBalance", to, "0xde0b6b3a7640000")
+	s.want("null", "anvil_impersonateAccount", to)
+	var named []common.Address
+	if ask("eth_accounts", `[]`, &named); len(named) != 1 || named[0] != to {
+		t.Errorf("the accounts are %v", named)
+	}
+	call := `{"from":"` + to.Hex() + `","to":"` + logging.Hex() + `"`
+	for range 2 {
+		var gas, hash string
+		ask("eth_estimateGas", `[`+call+`}]`, &gas)
+		ask("eth_sendTransaction", `[`+call+`,"gas":"`+gas+`"}]`, &hash)
+		var receipt struct{ Status string }
+		if ask("eth_getTransactionReceipt", `["`+hash+`"]`, &receipt); receipt.Status != "0x1" {
+			t.Errorf("with the estimated gas %s it has the status %s", gas, receipt.Status)
+		}
+		var one, block, traced []map[string]any
+		ask("trace_transaction", `["`+hash+`"]`, &one)
+		ask("trace_block", `["latest"]`, &block)
+		ask("debug_traceTransaction", `["`+hash+`",{"tracer":"flatCallTracer"}]`, &traced)
+		if len(one) != 1 || !reflect.DeepEqual(one, traced) || !reflect.DeepEqual(block, traced) {
+			t.Errorf("the calls are %v, of the block %v, want %v", one, block, traced)
+		}
+	}
+	var none []any
+	if ask("trace_block", `["earliest"]`, &none); len(none) != 0 {
+		t.Errorf("block 0 has calls: %v", none)
 	}
 }

@@ -1,6 +1,7 @@
 package testchain
 
 import (
+	"context"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -55,7 +56,9 @@ func (c *Chain) mine() error {
 	if err != nil {
 		return err
 	}
-	c.fill(b)
+	if err := c.fill(context.Background(), b); err != nil {
+		return err
+	}
 	block, receipts, err := b.Finish()
 	if err != nil {
 		return err
@@ -72,17 +75,18 @@ func (c *Chain) mine() error {
 	return nil
 }
 
-// fill adds what waits, as often as one makes another one possible.
-func (c *Chain) fill(b *execution.Builder) {
+// fill adds what waits, as often as one makes another one possible. Its error is the context's.
+func (c *Chain) fill(ctx context.Context, b *execution.Builder) error {
 	rest := slices.Clone(c.pool)
 	for added := true; added; {
 		added = false
 		rest = slices.DeleteFunc(rest, func(tx *types.Transaction) bool {
-			done := tx.Gas() <= b.GasLeft() && b.Add(tx) == nil
+			done := ctx.Err() == nil && tx.Gas() <= b.GasLeft() && b.Add(tx) == nil
 			added = added || done
 			return done
 		})
 	}
+	return ctx.Err()
 }
 
 // write changes the state after the last block.

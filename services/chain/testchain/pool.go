@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -29,6 +31,9 @@ func (c *Chain) Submit(_ context.Context, raws [][]byte) []node.Submitted {
 	out := make([]node.Submitted, len(raws))
 	for i, raw := range raws {
 		params, err := json.Marshal([]hexutil.Bytes{raw})
+		if err == nil && c.o.Signed {
+			err = signed(raw)
+		}
 		if err != nil {
 			out[i].Err = err
 			continue
@@ -39,6 +44,18 @@ func (c *Chain) Submit(_ context.Context, raws [][]byte) []node.Submitted {
 		}
 	}
 	return out
+}
+
+// signed refuses the mark that stands in place of a signature.
+func signed(raw []byte) error {
+	tx, err := execution.DecodeTransaction(raw)
+	if err != nil {
+		return err
+	}
+	if _, ok := execution.Impersonated(tx); ok {
+		return types.ErrInvalidSig
+	}
+	return nil
 }
 
 // submit is the record of a transaction.
@@ -145,6 +162,13 @@ func (c *Chain) Impersonated(of common.Address) bool {
 	return c.mayBe(of)
 }
 
+// Named implements api.Backend's: the accounts that were named to be impersonated, in their order.
+func (c *Chain) Named() []common.Address {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return slices.SortedFunc(maps.Keys(c.impersonated), common.Address.Cmp)
+}
+
 // Waiting implements api.Pool.
 func (c *Chain) Waiting(hash common.Hash) *types.Transaction {
 	c.mu.RLock()
@@ -180,41 +204,6 @@ func behind(next uint64, waits map[uint64]bool) uint64 {
 		next++
 	}
 	return next
-}
-
-// PendingState implements api.Pool.
-func (c *Chain) PendingState() (*gethstate.StateDB, *types.Header, error) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	b, err := c.pending()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer b.Abandon()
-	return b.State(), types.CopyHeader(b.Header()), nil
-}
-
-// PendingBlock implements api.Pool.
-func (c *Chain) PendingBlock() (*types.Block, types.Receipts, error) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	b, err := c.pending()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer b.Abandon()
-	block, receipts := b.Preview()
-	return block, receipts, nil
-}
-
-// pending is the block that would be made now.
-func (c *Chain) pending() (*execution.Builder, error) {
-	k := c.clock
-	b, err := c.draft(k.next(clockNow()))
-	if err == nil {
-		c.fill(b)
-	}
-	return b, err
 }
 
 // Content implements api.Pool.

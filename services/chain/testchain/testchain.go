@@ -4,13 +4,15 @@
 //
 // What changes the chain is a call, with the time at which it came, and in the journal before it is
 // answered. When the folder is opened again, the calls are made again, in their order, and give the
-// same chain: the one that was answered last, also after a call that took something back.
+// same chain: the one that was answered last, also after a call that took something back. Where there
+// are very many, the journal begins again with the chain as it is.
 //
 // It is not for a chain that anyone relies on. A Chain owns the goroutine that makes blocks at
 // intervals, and that of the journal; Close ends both and waits.
 package testchain
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -26,13 +28,11 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/rawdb"
 	gethstate "github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/params"
-	"github.com/ethereum/go-ethereum/triedb"
-	"github.com/ethereum/go-ethereum/triedb/hashdb"
 
+	"dyno/parts/vfs"
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
 	"dyno/services/chain/execution"
@@ -47,23 +47,26 @@ const Folder = "test"
 type Chain struct {
 	genesis  *genesis.Genesis
 	executor *execution.Executor
-	states   *gethstate.MPTDatabase
 	log      *wal.Log
-	fail     func(error)
+	o        Options
+	ahead    ahead
 
-	mu     sync.RWMutex // guards what follows
-	now    time.Time    // of the call that is being made
-	grown  chan struct{}
-	blocks []*sealed
-	byHash map[common.Hash]uint64
-	index  map[common.Hash]place // of transactions
-	root   common.Hash           // of the state after the last block and what was written since
+	mu      sync.RWMutex // guards what follows
+	now     time.Time    // of the call that is being made
+	version uint64       // grows with each call
+	work    int          // calls and blocks since the journal's last checkpoint
+	states  *states
+	grown   chan struct{} // closed when there is a block, or blocks are taken back
+	blocks  []*sealed
+	byHash  map[common.Hash]uint64
+	index   map[common.Hash]place // of transactions
+	root    common.Hash           // of the state after the last block and what was written since
 	settings
 	forNext
 	pool      []*types.Transaction // that wait, in the order in which they came
 	snapshots []*snapshot
-	taken     uint64   // snapshots, ever
-	reverts   []uint64 // the last block after each revert and reset, ever
+	taken     uint64 // snapshots, ever
+	reverts   reverts
 	accepted  []common.Hash
 	more      chan struct{}
 
@@ -130,23 +133,32 @@ type Options struct {
 	Fail func(error) // receives the error after which the chain must be opened again
 	// Still has no blocks made at intervals: for a look at the chain as it is.
 	Still bool
+	// Signed refuses transactions without a signature, whatever accounts are impersonated.
+	Signed bool
+	// Checkpoint is the number of calls and blocks after which the journal begins again with the chain
+	// as it is; 0: 2,000.
+	Checkpoint int
+	FS         vfs.FS // nil: the operating system's
 }
 
 // Open opens the test chain in a data folder, and begins it if there is none.
 func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chain, error) {
-	files, err := segment.Open(filepath.Join(dir, Folder), segment.Options{Log: o.Log})
+	files, err := segment.Open(filepath.Join(dir, Folder), segment.Options{FS: o.FS, Log: o.Log})
 	if err != nil {
 		return nil, err
 	}
-	c := &Chain{fail: o.Fail, log: wal.New(files, wal.Options{Commit: wal.Group}), wake: make(chan struct{}, 1)}
-	if _, err = rand.Read(c.started[:]); err == nil {
-		err = c.adopt(g)
+	o.Checkpoint = cmp.Or(o.Checkpoint, defaultCheckpoint)
+	c := &Chain{o: o, log: wal.New(files, wal.Options{Commit: wal.Group}), wake: make(chan struct{}, 1), grown: make(chan struct{}), more: make(chan struct{})}
+	rand.Read(c.started[:]) // never fails
+	from, kept, err := c.lastCheckpoint(ctx)
+	if err == nil {
+		err = c.adopt(g, kept)
 	}
 	if err == nil {
 		err = c.begin()
 	}
 	if err == nil {
-		err = c.replay(ctx)
+		err = c.replay(ctx, from, kept)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the test chain in %s: %w", dir, err), c.log.Close())
@@ -162,25 +174,32 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chai
 const begun = "genesis"
 
 // adopt makes the genesis that of the journal; a new one begins with g, or that of test chains.
-func (c *Chain) adopt(g *genesis.Genesis) error {
+func (c *Chain) adopt(g *genesis.Genesis, kept *kept) error {
 	first, next := c.log.Bounds()
 	if first == next {
 		c.genesis = cmp.Or(g, genesis.Test(uint64(time.Now().Unix())))
 		c.executor = execution.New(c.genesis)
 		return errors.Join(c.note(call{Method: begun, Params: c.genesis.JSON()}), c.log.Sync())
 	}
-	err := c.log.Scan(first, func(_ uint64, text []byte) error {
-		var r call
-		err := json.Unmarshal(text, &r)
-		if err == nil && r.Method != begun {
-			err = errors.New("the journal does not begin with the genesis")
+	var text json.RawMessage
+	if kept != nil {
+		text = kept.Genesis
+	} else {
+		err := c.log.Scan(first, func(_ uint64, record []byte) error {
+			var r call
+			err := json.Unmarshal(record, &r)
+			if err != nil || r.Method != begun {
+				err = errors.New("the journal does not begin with the genesis")
+			}
+			text = bytes.Clone(r.Params)
+			return cmp.Or(err, wal.ErrStop)
+		})
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			c.genesis, err = genesis.Parse(r.Params)
-		}
-		return cmp.Or(err, wal.ErrStop)
-	})
-	if err != nil {
+	}
+	var err error
+	if c.genesis, err = genesis.Parse(text); err != nil {
 		return err
 	}
 	c.executor = execution.New(c.genesis)
@@ -197,28 +216,26 @@ func (c *Chain) adopt(g *genesis.Genesis) error {
 // Genesis is what the chain began with.
 func (c *Chain) Genesis() *genesis.Genesis { return c.genesis }
 
-// begin makes block 0.
+// begin makes block 0. After an error the chain is as it was.
 func (c *Chain) begin() error {
-	disk := rawdb.NewMemoryDatabase()
-	c.states = gethstate.NewMPTDatabase(triedb.NewDatabase(disk, &triedb.Config{Preimages: true, HashDB: hashdb.Defaults}), gethstate.NewCodeDB(disk))
-	block := c.genesis.Block()
-	c.blocks, c.byHash, c.index = nil, map[common.Hash]uint64{}, map[common.Hash]place{}
-	c.settings, c.forNext = settings{impersonated: map[common.Address]bool{}}, forNext{}
-	c.clock.last = block.Time()
-	c.pool, c.snapshots, c.accepted = nil, nil, nil
-	if c.grown == nil { // otherwise there are those who wait
-		c.grown, c.more = make(chan struct{}), make(chan struct{})
-	}
-	db, err := gethstate.New(types.EmptyRootHash, c.states)
+	states := newStates()
+	db, err := gethstate.New(types.EmptyRootHash, states)
 	if err != nil {
 		return err
 	}
 	if err := state.Fill(db, c.genesis.Alloc); err != nil {
 		return err
 	}
-	if c.root, err = db.Commit(params.Rules{}, 0); err != nil {
+	root, err := db.Commit(params.Rules{}, 0)
+	if err != nil {
 		return err
 	}
+	block := c.genesis.Block()
+	c.states, c.root = states, root
+	c.blocks, c.byHash, c.index = nil, map[common.Hash]uint64{}, map[common.Hash]place{}
+	c.settings, c.forNext = settings{impersonated: map[common.Address]bool{}}, forNext{}
+	c.clock.last = block.Time()
+	c.pool, c.snapshots, c.accepted = nil, nil, nil
 	c.append(block, nil)
 	return nil
 }
@@ -231,6 +248,12 @@ func (c *Chain) append(block *types.Block, receipts types.Receipts) {
 	for i, tx := range block.Transactions() {
 		c.index[tx.Hash()] = place{n, uint32(i)}
 	}
+	c.work++
+	c.turn()
+}
+
+// turn wakes those who follow the blocks.
+func (c *Chain) turn() {
 	close(c.grown)
 	c.grown = make(chan struct{})
 }
@@ -247,25 +270,40 @@ func (c *Chain) truncate(count int) {
 	c.blocks = c.blocks[:count]
 }
 
-// replay makes the calls of the journal again.
-func (c *Chain) replay(ctx context.Context) error {
-	first, _ := c.log.Bounds()
-	return c.log.Scan(first, func(number uint64, text []byte) error {
+// replay makes the calls of the journal again, over the last checkpoint if there is one.
+func (c *Chain) replay(ctx context.Context, from uint64, kept *kept) error {
+	var parts *parts // of the checkpoint, until its end
+	if kept != nil {
+		parts = newParts()
+	}
+	return c.log.Scan(from, func(number uint64, text []byte) error {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if isPart(text) { // outside of a checkpoint: of one that has no end
+			if parts == nil {
+				return nil
+			}
+			return wrong(number, parts.add(text))
 		}
 		var r call
 		if err := json.Unmarshal(text, &r); err != nil {
 			return fmt.Errorf("record %d of the journal is no call: %w", number, err)
 		}
-		if r.Method == begun {
+		switch r.Method {
+		case begun:
 			return nil
+		case checkpointed:
+			err := c.restore(kept, parts)
+			parts = nil
+			return wrong(number, err)
 		}
 		run := calls[r.Method]
 		if run == nil {
 			return fmt.Errorf("record %d of the journal is a call of %q, which this version does not know", number, r.Method)
 		}
 		c.now = time.Unix(0, r.Time)
+		c.work++
 		if _, err := run(c, r.Params); err != nil {
 			return fmt.Errorf("record %d of the journal, %s, fails now: %w", number, r.Method, err)
 		}
@@ -281,18 +319,22 @@ func (c *Chain) do(method string, params json.RawMessage) (any, error) {
 	ended := false
 	defer func() {
 		if !ended { // a panic: what was changed is not known
-			c.fail(fmt.Errorf("the call %s of the test chain panicked; start again", method))
+			c.o.Fail(fmt.Errorf("the call %s of the test chain panicked; start again", method))
 		}
 	}()
 	c.now = time.Now()
+	c.version++
 	undo := c.savepoint()
 	result, err := calls[method](c, params)
 	if err != nil {
 		undo()
 	} else if err = c.note(call{method, params, c.now.UnixNano()}); err == nil {
+		c.work++
 		if err = c.log.Sync(); err != nil {
-			c.fail(err)
+			c.o.Fail(err)
 			err = errors.New("the node cannot write to its disk")
+		} else if c.work >= max(c.o.Checkpoint, len(c.blocks)/2) {
+			c.shorten()
 		}
 	}
 	ended = true
@@ -319,7 +361,7 @@ func (c *Chain) note(r call) error {
 		err = c.log.AppendAsync([][]byte{text}, nil)
 	}
 	if err != nil {
-		c.fail(err)
+		c.o.Fail(err)
 	}
 	return err
 }
@@ -349,5 +391,6 @@ func (c *Chain) tick(ctx context.Context) {
 func (c *Chain) Close() error {
 	c.stop()
 	c.task.Wait()
+	c.ahead.forget()
 	return c.log.Close()
 }

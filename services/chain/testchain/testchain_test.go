@@ -33,7 +33,13 @@ type suite struct {
 
 func open(t *testing.T, dir string) *suite {
 	t.Helper()
-	c, err := testchain.Open(t.Context(), dir, nil, testchain.Options{Log: slog.New(slog.DiscardHandler), Fail: func(err error) { t.Error(err) }})
+	return openAs(t, dir, testchain.Options{Fail: func(err error) { t.Error(err) }})
+}
+
+func openAs(t *testing.T, dir string, o testchain.Options) *suite {
+	t.Helper()
+	o.Log = slog.New(slog.DiscardHandler)
+	c, err := testchain.Open(t.Context(), dir, nil, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,11 +80,20 @@ var (
 // send sends wei with the next nonce.
 func (s *suite) send(wei int64) common.Hash {
 	s.t.Helper()
+	return s.sign(&types.DynamicFeeTx{Gas: 21_000, To: &to, Value: big.NewInt(wei)})
+}
+
+// sendTo calls a contract.
+func (s *suite) sendTo(contract common.Address) common.Hash {
+	s.t.Helper()
+	return s.sign(&types.DynamicFeeTx{Gas: 100_000, To: &contract, Data: []byte{1, 2}})
+}
+
+func (s *suite) sign(tx *types.DynamicFeeTx) common.Hash {
+	s.t.Helper()
 	nonce, _ := s.Nonce(from)
-	tx := types.MustSignNewTx(key, types.LatestSigner(s.Genesis().Config), &types.DynamicFeeTx{
-		ChainID: s.Genesis().Config.ChainID, Nonce: nonce, Gas: 21_000, GasFeeCap: big.NewInt(1e11), GasTipCap: big.NewInt(1), To: &to, Value: big.NewInt(wei),
-	})
-	raw, err := tx.MarshalBinary()
+	tx.ChainID, tx.Nonce, tx.GasFeeCap, tx.GasTipCap = s.Genesis().Config.ChainID, nonce, big.NewInt(1e11), big.NewInt(1)
+	raw, err := types.MustSignNewTx(key, types.LatestSigner(s.Genesis().Config), tx).MarshalBinary()
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -195,15 +210,7 @@ func TestImpersonated(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.close()
 	s.want("null", "hardhat_setBalance", to, "0xde0b6b3a7640000")
-	signer := types.LatestSigner(s.Genesis().Config)
-	tx, err := execution.Impersonate(types.NewTx(&types.DynamicFeeTx{ChainID: s.Genesis().Config.ChainID, Gas: 21_000, GasFeeCap: big.NewInt(1e10), To: &from, Value: big.NewInt(1)}), to, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := tx.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := s.marked(0)
 	if done := s.Submit(t.Context(), [][]byte{raw})[0]; done.Err == nil {
 		t.Error("a forged sender is accepted")
 	}
@@ -211,6 +218,21 @@ func TestImpersonated(t *testing.T) {
 	if done := s.Submit(t.Context(), [][]byte{raw})[0]; done.Err != nil {
 		t.Error(done.Err)
 	}
+}
+
+// marked is a transaction of an account without its key.
+func (s *suite) marked(nonce uint64) []byte {
+	s.t.Helper()
+	tx := types.NewTx(&types.DynamicFeeTx{ChainID: s.Genesis().Config.ChainID, Nonce: nonce, Gas: 21_000, GasFeeCap: big.NewInt(1e10), To: &from, Value: big.NewInt(1)})
+	tx, err := execution.Impersonate(tx, to, types.LatestSigner(s.Genesis().Config))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	raw, err := tx.MarshalBinary()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return raw
 }
 
 // A dump has all accounts, and another chain takes it up; anvil's further members are passed by.
@@ -247,34 +269,7 @@ func TestKilled(t *testing.T) {
 	s := open(t, dir)
 	defer func() { s.close() }()
 	for range 60 {
-		switch random.IntN(14) {
-		case 0, 1, 2:
-			s.send(random.Int64N(9))
-		case 3:
-			s.call("evm_mine")
-		case 4:
-			s.call("evm_snapshot")
-		case 5:
-			s.call("evm_revert", fmt.Sprintf("%#x", random.IntN(4)))
-		case 6:
-			s.call("anvil_setBalance", to, random.IntN(100))
-		case 7:
-			s.call("anvil_setStorageAt", to, "0x0", common.BigToHash(big.NewInt(random.Int64N(100))))
-		case 8:
-			s.call("evm_setAutomine", random.IntN(3) > 0)
-		case 9:
-			s.call("evm_increaseTime", random.IntN(1000))
-		case 10:
-			s.call("anvil_impersonateAccount", to)
-		case 11:
-			s.call("anvil_mine", random.IntN(4), random.IntN(100))
-		case 12:
-			s.call("evm_setNextBlockTimestamp", 1) // fails
-		case 13:
-			if random.IntN(5) == 0 {
-				s.call("anvil_reset")
-			}
-		}
+		s.change(random)
 		if random.IntN(4) > 0 {
 			continue
 		}
@@ -287,6 +282,38 @@ func TestKilled(t *testing.T) {
 			t.Fatalf("opened again: %swant %s", got, want)
 		}
 		again.close()
+	}
+}
+
+// change makes a random call.
+func (s *suite) change(random *rand.Rand) {
+	switch random.IntN(14) {
+	case 0, 1, 2:
+		s.send(random.Int64N(9))
+	case 3:
+		s.call("evm_mine")
+	case 4:
+		s.call("evm_snapshot")
+	case 5:
+		s.call("evm_revert", fmt.Sprintf("%#x", random.IntN(4)))
+	case 6:
+		s.call("anvil_setBalance", to, random.IntN(100))
+	case 7:
+		s.call("anvil_setStorageAt", to, "0x0", common.BigToHash(big.NewInt(random.Int64N(100))))
+	case 8:
+		s.call("evm_setAutomine", random.IntN(3) > 0)
+	case 9:
+		s.call("evm_increaseTime", random.IntN(1000))
+	case 10:
+		s.call("anvil_impersonateAccount", to)
+	case 11:
+		s.call("anvil_mine", random.IntN(4), random.IntN(100))
+	case 12:
+		s.call("evm_setNextBlockTimestamp", 1) // fails
+	case 13:
+		if random.IntN(5) == 0 {
+			s.call("anvil_reset")
+		}
 	}
 }
 

@@ -1,10 +1,13 @@
 package testchain_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"math/big"
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -166,20 +169,151 @@ func TestKeptSettings(t *testing.T) {
 
 // A look at a chain whose blocks are made by the clock makes none.
 func TestStill(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir)
-	s.call("evm_setIntervalMining", 1)
-	s.close()
-	c, err := testchain.Open(t.Context(), dir, nil, testchain.Options{Fail: func(err error) { t.Error(err) }, Still: true})
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		s := open(t, dir)
+		s.call("evm_setIntervalMining", 1)
+		time.Sleep(3500 * time.Millisecond)
+		synctest.Wait()
+		before := s.Head().Number.Uint64()
+		if before != 3 {
+			t.Errorf("after 3.5 seconds there are %d blocks", before)
+		}
+		s.close()
+		s = openAs(t, dir, testchain.Options{Fail: func(err error) { t.Error(err) }, Still: true})
+		time.Sleep(time.Hour)
+		if after := s.Head().Number.Uint64(); after != before {
+			t.Errorf("%d blocks were made", after-before)
+		}
+		s.close()
+	})
+}
+
+// logging is a contract that logs what it is called with.
+var logging = common.HexToAddress("0x1010")
+
+const loggingCode = "0x365f5f37365fa000" // calldatacopy(0, 0, calldatasize) log0(0, calldatasize)
+
+// Followers of logs receive those of blocks that are taken back, too, the newest first and marked.
+func TestRemovedLogs(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.close()
+	all := filter.New(api.Backend{Genesis: s.Genesis(), Blocks: s, States: s, Pool: s, Feed: s}).Methods()
+	id, err := all["eth_newFilter"](t.Context(), []byte(`[{"address":"`+logging.Hex()+`"}]`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := c.Head().Number.Uint64()
-	time.Sleep(1200 * time.Millisecond)
-	if after := c.Head().Number.Uint64(); after != before {
-		t.Errorf("%d blocks were made", after-before)
-	}
-	if err := c.Close(); err != nil {
+	ask, err := json.Marshal([]any{id})
+	if err != nil {
 		t.Fatal(err)
 	}
+	want := func(want ...common.Hash) {
+		t.Helper()
+		got, err := all["eth_getFilterChanges"](t.Context(), ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		logs := got.([]*types.Log)
+		if len(logs) != len(want) {
+			t.Fatalf("%d logs, want %d", len(logs), len(want))
+		}
+		for i, l := range logs {
+			hash := want[i]
+			removed := hash[0] == 0xff // of the test
+			hash[0] = l.TxHash[0]
+			if l.TxHash != hash || l.Removed != removed || l.BlockHash == (common.Hash{}) {
+				t.Errorf("log %d is %+v, want %v, removed: %v", i, l, want[i], removed)
+			}
+		}
+	}
+	gone := func(of common.Hash) common.Hash { of[0] = 0xff; return of }
+	kept := func(of common.Hash) common.Hash { of[0] = 0; return of }
+	s.want("null", "anvil_setCode", logging, loggingCode)
+	s.want(`"0x0"`, "evm_snapshot")
+	a, b := s.sendTo(logging), s.sendTo(logging)
+	want(kept(a), kept(b))
+	s.sendTo(logging) // which the follower does not see
+	s.want("true", "evm_revert", "0x0")
+	want(gone(b), gone(a))
+	c := s.sendTo(logging)
+	want(kept(c))
+	s.want(`"0x1"`, "evm_snapshot")
+	s.sendTo(logging)
+	s.want("true", "evm_revert", "0x1")
+	d := s.sendTo(logging)
+	want(kept(d))
+	grown := s.Grown(s.Head().Number.Uint64())
+	s.want("null", "anvil_reset")
+	<-grown
+	want(gone(d), gone(c))
+}
+
+// The id of the chain is the genesis's.
+func TestChainID(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.close()
+	s.want("null", "anvil_setChainId", 31337)
+	s.refused("anvil_setChainId", 1)
+}
+
+// Another machine cannot send in the name of an account that is impersonated on this one.
+func TestSigned(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	s.want("null", "anvil_setBalance", to, "0xde0b6b3a7640000")
+	s.want("null", "anvil_impersonateAccount", to)
+	raw := s.marked(0)
+	if done := s.Submit(t.Context(), [][]byte{raw})[0]; done.Err != nil {
+		t.Error(done.Err)
+	}
+	s.close()
+	s = openAs(t, dir, testchain.Options{Signed: true, Fail: func(err error) { t.Error(err) }})
+	defer s.close()
+	if done := s.Submit(t.Context(), [][]byte{s.marked(1)})[0]; !errors.Is(done.Err, types.ErrInvalidSig) {
+		t.Errorf("a transaction without a signature: %v", done.Err)
+	}
+	s.send(1)
+}
+
+// The next block is shown as it would be made, and anew after each call.
+func TestAhead(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.close()
+	pending := func(wei int64, in int) {
+		t.Helper()
+		for range 2 {
+			db, header, err := s.PendingState(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			block, receipts, err := s.PendingBlock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := db.GetBalance(to).ToBig().Int64(); got != wei || len(block.Transactions()) != in || len(receipts) != in || header.Number.Cmp(s.Head().Number) <= 0 {
+				t.Errorf("the balance is %d after %d transactions of block %v, want %d after %d", got, len(block.Transactions()), header.Number, wei, in)
+			}
+			db.SetNonce(from, 100, 0) // the caller's own
+		}
+	}
+	s.want("null", "evm_setAutomine", false)
+	pending(0, 0)
+	s.send(3)
+	pending(3, 1)
+	s.send(4)
+	pending(7, 2)
+	s.want("null", "anvil_setBalance", to, "0x64")
+	pending(107, 2)
+	s.want("null", "anvil_dropAllTransactions")
+	pending(100, 0)
+	s.send(1)
+	s.want(`"0x0"`, "evm_mine")
+	pending(101, 0)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	s.send(1)
+	if _, _, err := s.PendingState(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that has gone: %v", err)
+	}
+	pending(102, 1)
 }

@@ -68,8 +68,17 @@ func Methods(node api.Backend, keys Keys, all map[string]jsonrpc.Method) map[str
 	}
 }
 
+// accounts answers those that eth_sendTransaction takes: clients ask for them before they send.
 func (m *methods) accounts(_ context.Context, params []byte) (any, error) {
-	return m.order, jsonrpc.Params(params, 0)
+	all := m.order
+	if m.node.Named != nil {
+		for _, of := range m.node.Named() {
+			if m.holders[of] == nil {
+				all = append(all[:len(all):len(all)], of)
+			}
+		}
+	}
+	return all, jsonrpc.Params(params, 0)
 }
 
 // sign signs a text with eth_sign's prefix (EIP-191).

@@ -6,43 +6,18 @@ import (
 	"fmt"
 	"math/big"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/holiman/uint256"
+
+	"dyno/services/chain/api"
 )
 
-// arguments are a transaction to be made. All members but from may be missing.
+// arguments are a transaction to be made.
 type arguments struct {
-	From                 common.Address  `json:"from"`
-	To                   *common.Address `json:"to,omitzero"`
-	Gas                  *hexutil.Uint64 `json:"gas,omitzero"`
-	GasPrice             *hexutil.Big    `json:"gasPrice,omitzero"`
-	MaxFeePerGas         *hexutil.Big    `json:"maxFeePerGas,omitzero"`
-	MaxPriorityFeePerGas *hexutil.Big    `json:"maxPriorityFeePerGas,omitzero"`
-	Value                *hexutil.Big    `json:"value,omitzero"`
-	Nonce                *hexutil.Uint64 `json:"nonce,omitzero"`
-
-	Data  *hexutil.Bytes `json:"data,omitzero"`
-	Input *hexutil.Bytes `json:"input,omitzero"` // the newer name of data
-
-	AccessList        *types.AccessList            `json:"accessList,omitzero"`
-	ChainID           *hexutil.Big                 `json:"chainId,omitzero"`
-	BlobFeeCap        *hexutil.Big                 `json:"maxFeePerBlobGas,omitzero"`
-	BlobHashes        []common.Hash                `json:"blobVersionedHashes,omitzero"`
-	Blobs             []hexutil.Bytes              `json:"blobs,omitzero"`
-	AuthorizationList []types.SetCodeAuthorization `json:"authorizationList,omitzero"`
-}
-
-func (a *arguments) data() []byte {
-	switch {
-	case a.Input != nil:
-		return *a.Input
-	case a.Data != nil:
-		return *a.Data
-	}
-	return nil
+	api.Arguments
+	Blobs []hexutil.Bytes `json:"blobs,omitzero"`
 }
 
 // judge refuses what cannot be a transaction of this chain, with go-ethereum's words.
@@ -59,7 +34,7 @@ func (a *arguments) judge(chainID *big.Int, london bool) error {
 		return errors.New("maxFeePerGas and maxPriorityFeePerGas are not valid before London is active")
 	case a.Data != nil && a.Input != nil && !bytes.Equal(*a.Data, *a.Input):
 		return errors.New(`both "data" and "input" are set and not equal. Please use "input" to pass transaction call data`)
-	case a.To == nil && len(a.data()) == 0:
+	case a.To == nil && len(a.Payload()) == 0:
 		return errors.New("contract creation without any data provided")
 	case a.To == nil && a.AuthorizationList != nil:
 		return errors.New(`authorizationList provided for contract creation, but "to" field is missing`)
@@ -75,24 +50,24 @@ func (a *arguments) judge(chainID *big.Int, london bool) error {
 
 // transaction is the transaction, once nothing is missing.
 func (a *arguments) transaction(chainID *big.Int) *types.Transaction {
-	list := types.AccessList{}
-	if a.AccessList != nil {
-		list = *a.AccessList
+	list := a.AccessList
+	if list == nil {
+		list = types.AccessList{}
 	}
 	nonce, gas, value := uint64(*a.Nonce), uint64(*a.Gas), a.Value.ToInt()
 	switch {
 	case a.AuthorizationList != nil:
 		return types.NewTx(&types.SetCodeTx{
-			To: *a.To, ChainID: uint256.MustFromBig(chainID), Nonce: nonce, Gas: gas, Value: uint256.MustFromBig(value), Data: a.data(), AccessList: list,
+			To: *a.To, ChainID: uint256.MustFromBig(chainID), Nonce: nonce, Gas: gas, Value: uint256.MustFromBig(value), Data: a.Payload(), AccessList: list,
 			GasFeeCap: uint256.MustFromBig(a.MaxFeePerGas.ToInt()), GasTipCap: uint256.MustFromBig(a.MaxPriorityFeePerGas.ToInt()), AuthList: a.AuthorizationList,
 		})
 	case a.GasPrice == nil:
 		return types.NewTx(&types.DynamicFeeTx{
-			To: a.To, ChainID: chainID, Nonce: nonce, Gas: gas, Value: value, Data: a.data(), AccessList: list,
+			To: a.To, ChainID: chainID, Nonce: nonce, Gas: gas, Value: value, Data: a.Payload(), AccessList: list,
 			GasFeeCap: a.MaxFeePerGas.ToInt(), GasTipCap: a.MaxPriorityFeePerGas.ToInt(),
 		})
 	case a.AccessList != nil:
-		return types.NewTx(&types.AccessListTx{To: a.To, ChainID: chainID, Nonce: nonce, Gas: gas, GasPrice: a.GasPrice.ToInt(), Value: value, Data: a.data(), AccessList: list})
+		return types.NewTx(&types.AccessListTx{To: a.To, ChainID: chainID, Nonce: nonce, Gas: gas, GasPrice: a.GasPrice.ToInt(), Value: value, Data: a.Payload(), AccessList: list})
 	}
-	return types.NewTx(&types.LegacyTx{To: a.To, Nonce: nonce, Gas: gas, GasPrice: a.GasPrice.ToInt(), Value: value, Data: a.data()})
+	return types.NewTx(&types.LegacyTx{To: a.To, Nonce: nonce, Gas: gas, GasPrice: a.GasPrice.ToInt(), Value: value, Data: a.Payload()})
 }

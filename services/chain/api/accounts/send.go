@@ -156,7 +156,7 @@ func (m *methods) fill(ctx context.Context, a *arguments) error {
 		a.Value = new(hexutil.Big)
 	}
 	if a.Nonce == nil {
-		nonce, err := m.nonce(a.From)
+		nonce, err := m.nonce(ctx, a.From)
 		if err != nil {
 			return err
 		}
@@ -197,11 +197,11 @@ func (m *methods) fillFees(ctx context.Context, a *arguments, baseFee *big.Int) 
 }
 
 // nonce is the next one of an account, after all of its transactions that wait.
-func (m *methods) nonce(of common.Address) (uint64, error) {
+func (m *methods) nonce(ctx context.Context, of common.Address) (uint64, error) {
 	if nonce, ok := m.node.Pool.Nonce(of); ok {
 		return nonce, nil
 	}
-	db, _, err := m.node.State(api.Latest())
+	db, _, err := m.node.State(ctx, api.Latest())
 	if err != nil {
 		return 0, err
 	}

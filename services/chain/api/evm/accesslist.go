@@ -40,7 +40,7 @@ func (m *methods) createAccessList(ctx context.Context, params []byte) (any, err
 		return nil, err
 	}
 	defer done()
-	if s.db, s.original, err = m.node.State(at); err != nil {
+	if s.db, s.original, err = m.node.State(ctx, at); err != nil {
 		return nil, err
 	}
 	s.header, s.baseFee = s.original, s.original.BaseFee

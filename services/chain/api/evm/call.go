@@ -13,6 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/eth/gasestimator"
+	"github.com/ethereum/go-ethereum/rpc"
 
 	"dyno/services/chain/api"
 	"dyno/services/chain/jsonrpc"
@@ -34,9 +35,9 @@ type scene struct {
 	precompiles vm.PrecompiledContracts
 }
 
-// scene reads the parameters of eth_call and eth_estimateGas.
-func (m *methods) scene(params []byte) (*scene, error) {
-	s, at := &scene{}, api.Latest()
+// scene reads the parameters of eth_call and eth_estimateGas, and the block where they name one.
+func (m *methods) scene(ctx context.Context, params []byte, at rpc.BlockNumberOrHash) (*scene, error) {
+	s := &scene{}
 	var changed accounts
 	var seen block
 	if err := jsonrpc.Params(params, 1, &s.message, &at, &changed, &seen); err != nil {
@@ -46,7 +47,7 @@ func (m *methods) scene(params []byte) (*scene, error) {
 		return nil, err
 	}
 	var err error
-	if s.db, s.original, err = m.node.State(at); err != nil {
+	if s.db, s.original, err = m.node.State(ctx, at); err != nil {
 		return nil, err
 	}
 	return s, m.set(s, changed, &seen)
@@ -79,7 +80,7 @@ func (m *methods) call(ctx context.Context, params []byte) (any, error) {
 		return nil, err
 	}
 	defer done()
-	s, err := m.scene(params)
+	s, err := m.scene(ctx, params, api.Latest())
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +142,11 @@ func (m *methods) estimateGas(ctx context.Context, params []byte) (any, error) {
 		return nil, err
 	}
 	defer done()
-	s, err := m.scene(params)
+	at := api.Latest()
+	if m.o.Next {
+		at = rpc.BlockNumberOrHashWithNumber(rpc.PendingBlockNumber)
+	}
+	s, err := m.scene(ctx, params, at)
 	if err != nil {
 		return nil, err
 	}

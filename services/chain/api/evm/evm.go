@@ -35,6 +35,9 @@ type Options struct {
 	Gas      uint64        // of a call
 	Timeout  time.Duration // of an execution
 	MaxTrace int           // bytes of the traces in an answer
+	// Next has gas estimated in the block that would be sealed next, unless the client names one, as
+	// nodes of test suites do: a contract may cost more there than in the last block again.
+	Next bool
 }
 
 // maxWaiting is the number of calls that may wait for a core.
@@ -65,6 +68,8 @@ func Methods(node api.Backend, o Options) map[string]jsonrpc.Method {
 		"debug_traceBlockByNumber": m.traceBlockByNumber,
 		"debug_traceBlockByHash":   m.traceBlockByHash,
 		"debug_traceCall":          m.traceCall,
+		"trace_transaction":        m.flatTransaction,
+		"trace_block":              m.flatBlock,
 	}
 }
 

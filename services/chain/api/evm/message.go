@@ -5,34 +5,16 @@ import (
 	"fmt"
 	"math/big"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/holiman/uint256"
+
+	"dyno/services/chain/api"
 )
 
-// message is the parameter that describes a call: a transaction without signature, of which all
-// members may be missing.
-type message struct {
-	From                 common.Address  `json:"from"`
-	To                   *common.Address `json:"to"`
-	Gas                  *hexutil.Uint64 `json:"gas"`
-	GasPrice             *hexutil.Big    `json:"gasPrice"`
-	MaxFeePerGas         *hexutil.Big    `json:"maxFeePerGas"`
-	MaxPriorityFeePerGas *hexutil.Big    `json:"maxPriorityFeePerGas"`
-	Value                *hexutil.Big    `json:"value"`
-	Nonce                *hexutil.Uint64 `json:"nonce"`
-
-	Data  *hexutil.Bytes `json:"data"`
-	Input *hexutil.Bytes `json:"input"` // goes before data, which is its old name
-
-	AccessList        types.AccessList             `json:"accessList"`
-	ChainID           *hexutil.Big                 `json:"chainId"`
-	BlobFeeCap        *hexutil.Big                 `json:"maxFeePerBlobGas"`
-	BlobHashes        []common.Hash                `json:"blobVersionedHashes"`
-	AuthorizationList []types.SetCodeAuthorization `json:"authorizationList"`
-}
+// message is the parameter that describes a call: a transaction without signature.
+type message struct{ api.Arguments }
 
 // judge refuses what no transaction can be, with go-ethereum's words.
 func (m *message) judge(chainID, baseFee *big.Int) error {
@@ -71,7 +53,7 @@ func (m *message) core(baseFee *big.Int, gas uint64) *core.Message {
 func (m *message) checked(baseFee *big.Int, gas uint64) *core.Message {
 	price, feeCap, tipCap := m.prices(baseFee)
 	msg := &core.Message{
-		From: m.From, To: m.To, Value: number(m.Value), GasLimit: gas,
+		From: m.From, To: m.To, Value: number(m.Value), GasLimit: gas, Data: m.Payload(),
 		GasPrice: price, GasFeeCap: feeCap, GasTipCap: tipCap, AccessList: m.AccessList,
 		BlobHashes: m.BlobHashes, SetCodeAuthorizations: m.AuthorizationList,
 	}
@@ -83,12 +65,6 @@ func (m *message) checked(baseFee *big.Int, gas uint64) *core.Message {
 	}
 	if m.BlobHashes != nil || m.BlobFeeCap != nil {
 		msg.BlobGasFeeCap = number(m.BlobFeeCap)
-	}
-	switch {
-	case m.Input != nil:
-		msg.Data = *m.Input
-	case m.Data != nil:
-		msg.Data = *m.Data
 	}
 	return msg.SkipEOACheck().SkipGasLimitCapCheck()
 }

@@ -111,7 +111,7 @@ func (m *methods) simulateV1(ctx context.Context, params []byte) (any, error) {
 	}
 	defer done()
 	s := &simulator{ancestors: m.chain, o: &o, m: m, gas: m.o.Gas}
-	if s.db, s.base, err = m.node.State(at); err != nil {
+	if s.db, s.base, err = m.node.State(ctx, at); err != nil {
 		return nil, err
 	}
 	blocks, err := s.complete(o.BlockStateCalls)

@@ -64,7 +64,7 @@ func (m *methods) traceBlockByHash(ctx context.Context, params []byte) (any, err
 }
 
 func (m *methods) traceBlock(ctx context.Context, at rpc.BlockNumberOrHash, o *traceOptions) (any, error) {
-	block, err := m.node.Find(at)
+	block, err := m.node.Find(ctx, at)
 	if err == nil && block == nil {
 		err = fmt.Errorf("block %s not found", at.String())
 	}
@@ -122,7 +122,7 @@ type rerun struct {
 // rerun begins a block over the state of its parent. The caller releases its plain EVM.
 func (m *methods) rerun(ctx context.Context, block *api.Sealed) (*rerun, error) {
 	header := block.Header()
-	db, parent, err := m.node.State(rpc.BlockNumberOrHashWithNumber(rpc.BlockNumber(header.Number.Int64() - 1)))
+	db, parent, err := m.node.State(ctx, rpc.BlockNumberOrHashWithNumber(rpc.BlockNumber(header.Number.Int64()-1)))
 	if err != nil {
 		return nil, err
 	}

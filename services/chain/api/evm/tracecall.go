@@ -81,10 +81,10 @@ func (m *methods) traceCall(ctx context.Context, params []byte) (any, error) {
 // stage gives a scene the state after a block, or that in front of one of its transactions.
 func (m *methods) stage(ctx context.Context, s *scene, at rpc.BlockNumberOrHash, before *hexutil.Uint) (err error) {
 	if before == nil {
-		s.db, s.original, err = m.node.State(at)
+		s.db, s.original, err = m.node.State(ctx, at)
 		return err
 	}
-	sealed, err := m.node.Find(at)
+	sealed, err := m.node.Find(ctx, at)
 	switch {
 	case err != nil:
 		return err

@@ -12,25 +12,28 @@ import (
 	"dyno/services/chain/jsonrpc"
 )
 
-// newLogs returns a function that returns the logs since its last call, and the number of the last
-// block that it has seen. Where there are very many, the next call continues.
+// newLogs returns a function that returns the logs since its last call, after those of blocks that
+// were taken back, and the number of the last block that it has seen. Where there are very many, the
+// next call continues.
 func (f *Filters) newLogs(c *Criteria) func(context.Context) (logs []*types.Log, seen uint64, err error) {
 	at := f.start()
 	first, last := c.window()
+	at.wants = func(l *types.Log) bool { return l.BlockNumber >= first && l.BlockNumber <= last && c.matches(l) }
 	return func(ctx context.Context) ([]*types.Log, uint64, error) {
 		head := at.turn()
 		from, to := max(at.next, first), min(head, last)
 		if from > to {
-			return []*types.Log{}, head, nil
+			return at.removed(), head, nil
 		}
 		logs, after, err := scan(ctx, f.node, c, from, min(to, from+maxBlocks-1))
-		if at.turned() {
-			return []*types.Log{}, at.next - 1, nil // some may have been taken back meanwhile
+		switch turned := at.turned(); {
+		case turned:
+			return at.removed(), at.next - 1, nil // some may have been taken back meanwhile
+		case err != nil:
+			return nil, at.next - 1, err
 		}
-		if err == nil {
-			at.next = after
-		}
-		return logs, at.next - 1, err
+		at.next = after
+		return append(at.removed(), logs...), at.next - 1, nil
 	}
 }
 
@@ -60,6 +63,15 @@ type place struct {
 	f     *Filters
 	next  uint64 // the first block that it has not seen
 	times int    // that blocks were taken back, ever
+	wants func(*types.Log) bool
+	gone  []*types.Log // that it wants, of blocks that it had seen and that were taken back
+}
+
+// removed returns the logs that were taken back since its last call; none is an empty slice.
+func (p *place) removed() []*types.Log {
+	gone := p.gone
+	p.gone = nil
+	return append([]*types.Log{}, gone...)
 }
 
 func (f *Filters) start() *place {
@@ -81,13 +93,17 @@ func (p *place) turned() bool {
 	if !ok {
 		return false
 	}
-	was, lowest := p.times, uint64(0)
-	p.times, lowest = r.Reverted(p.times)
-	if was == p.times {
-		return false
+	times, taken := r.Reverted(p.times)
+	p.times = times
+	for _, t := range taken {
+		for _, log := range t.Logs {
+			if p.wants != nil && log.BlockNumber < p.next && p.wants(log) {
+				p.gone = append(p.gone, log)
+			}
+		}
+		p.next = min(p.next, t.Last+1)
 	}
-	p.next = min(p.next, lowest+1)
-	return true
+	return len(taken) > 0
 }
 
 // newHashes returns a function that returns the hashes of the transactions that were accepted since

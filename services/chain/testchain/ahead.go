@@ -1,0 +1,64 @@
+package testchain
+
+import (
+	"context"
+	"sync"
+
+	gethstate "github.com/ethereum/go-ethereum/core/state"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"dyno/services/chain/execution"
+)
+
+// ahead is the block that would be made now. It is executed when a client asks, and again after another
+// call, or when its time has passed.
+type ahead struct {
+	mu      sync.Mutex
+	version uint64             // of the chain
+	draft   *execution.Builder // nil: there is none
+}
+
+// forget ends the draft.
+func (a *ahead) forget() {
+	if a.draft != nil {
+		a.draft.Abandon()
+		a.draft = nil
+	}
+}
+
+// PendingState implements api.Pool.
+func (c *Chain) PendingState(ctx context.Context) (db *gethstate.StateDB, header *types.Header, err error) {
+	err = c.look(ctx, func(draft *execution.Builder) { db, header = draft.State().Copy(), types.CopyHeader(draft.Header()) })
+	return db, header, err
+}
+
+// PendingBlock implements api.Pool.
+func (c *Chain) PendingBlock(ctx context.Context) (block *types.Block, receipts types.Receipts, err error) {
+	err = c.look(ctx, func(draft *execution.Builder) { block, receipts = draft.Preview() })
+	return block, receipts, err
+}
+
+// look shows the block that would be made now, which must not be changed.
+func (c *Chain) look(ctx context.Context, see func(*execution.Builder)) error {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	a := &c.ahead
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	k := c.clock
+	time := k.next(clockNow())
+	if a.draft == nil || a.version != c.version || a.draft.Header().Time != time {
+		a.forget()
+		draft, err := c.draft(time)
+		if err != nil {
+			return err
+		}
+		if err := c.fill(ctx, draft); err != nil {
+			draft.Abandon()
+			return err
+		}
+		a.draft, a.version = draft, c.version
+	}
+	see(a.draft)
+	return nil
+}
