@@ -64,7 +64,7 @@ func (s *sender) answered(c *conn, at int64) bool {
 	// A target may answer before it has received the whole request. If it then keeps the
 	// connection open, it reads the rest of the request.
 	stays := p.Persists() && !c.broken
-	at = max(at, f.sent) // clocks may have been set
+	at = max(at, f.sent) // the clock of the kernel's times may have been set
 	s.complete(f, at, load.Status(status), success, failed)
 	c.pop()
 	s.inFlight--

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -334,28 +333,53 @@ func TestAnswersCountWhenTheyArrive(t *testing.T) {
 	}
 }
 
+// A stamp moves an answer's time back by a pause at most, and never beyond when it was read.
+func TestArrived(t *testing.T) {
+	const now, ahead = int64(time.Hour), int64(1_700_000_000e9)
+	u := &uring{s: &sender{now: now}, ahead: ahead}
+	for name, c := range map[string]struct{ stamp, want int64 }{
+		"during the pause":                        {now - 30_000, now - 30_000},
+		"just read":                               {now, now},
+		"a segment that overtook a lost one":      {now - 200e6, now - wakeDistance},
+		"the clock was set forward meanwhile":     {now - 50e6 - 1e9, now - wakeDistance},
+		"the clock was set back meanwhile":        {now + 1e9, now},
+		"the kernel read its clock a little late": {now + 50, now},
+	} {
+		if got := u.arrived(c.stamp + ahead); got != c.want {
+			t.Errorf("%s: %d before it was read, want %d", name, now-got, now-c.want)
+		}
+	}
+}
+
 // In the open model a thread that has just been woken sleeps for wakeDistance, even if a request is
 // due before.
 func TestWakeUpsAreApart(t *testing.T) {
-	runtime.LockOSThread() // a ring belongs to a thread
-	defer runtime.UnlockOSThread()
-	s := &sender{plan: &load.Plan{Schedule: at(1)}, depth: 1, conns: make([]conn, 1)}
-	u, err := newUring(s, nil)
-	if err != nil {
-		t.Skip(err) // before Linux 6.1, or not permitted
+	const now = int64(time.Hour)
+	for name, c := range map[string]struct {
+		u             uring
+		until         int64
+		pause, latest int64
+	}{
+		"nothing due":       {uring{pauses: true, s: &sender{now: now, latest: now + 1000}}, now + 1e6, wakeDistance - 1000, now + 1e6},
+		"one due soon":      {uring{pauses: true, s: &sender{now: now, latest: now}}, now + 10_000, wakeDistance, now + wakeDistance},
+		"one due now":       {uring{pauses: true, s: &sender{now: now, latest: now}}, now, 0, now},
+		"long ago":          {uring{pauses: true, s: &sender{now: now, latest: now + 2*wakeDistance}}, now + 1e6, 0, now + 1e6},
+		"half of an answer": {uring{pauses: true, s: &sender{now: now, latest: now, partial: true}}, now + 10_000, 0, now + 10_000},
+		"a closed model":    {uring{s: &sender{now: now, latest: now}}, now + 10_000, 0, now + 10_000},
+	} {
+		if pause, latest := c.u.rest(c.until); pause != c.pause || latest != c.latest {
+			t.Errorf("%s: a pause of %d until %d, want %d until %d", name, pause, latest-now, c.pause, c.latest-now)
+		}
 	}
-	defer u.end()
-	if !u.pauses {
-		t.Skip("before Linux 6.12")
-	}
-	for tries := 1; ; tries++ { // a signal of the Go runtime ends a wait before its time
-		woken := s.clock()
-		s.now = woken
-		u.wait(woken + wakeDistance/10)
-		if slept := s.now - woken; slept >= wakeDistance {
-			return
-		} else if tries == 20 {
-			t.Fatalf("the thread slept %d ns, the last of %d times", slept, tries)
+}
+
+// While requests wait for a connection, few answers end a pause.
+func TestEnough(t *testing.T) {
+	for _, c := range []struct{ queued, inFlight, want int }{{0, 64, 128}, {1, 64, 8}, {1, 7, 0}, {9, 5000, 128}} {
+		u := &uring{s: &sender{inFlight: c.inFlight}}
+		u.s.queue.len = c.queued
+		if got := u.enough(); got != c.want {
+			t.Errorf("%+v: %d", c, got)
 		}
 	}
 }

@@ -276,7 +276,7 @@ type messageOut struct{ nameLen, controlLen, payloadLen, flags uint32 }
 const stampSpace = unix.SizeofCmsghdr + int(unsafe.Sizeof(unix.Timespec{}))
 
 // Stamped splits what ReceiveStamped received: the data, and the instant, in ns of CLOCK_REALTIME,
-// at which the kernel received its last byte; 0: the kernel did not note it.
+// at which the kernel received the segment with its end; 0: the kernel did not note it.
 func Stamped(in []byte) (data []byte, at int64) {
 	const head = int(unsafe.Sizeof(messageOut{}))
 	out := (*messageOut)(unsafe.Pointer(&in[0]))
@@ -300,10 +300,11 @@ func (r *ring) Submit() {
 }
 
 // Wait submits as Submit does, and waits up to the timeout for at least one completion. During the
-// pause, in us, with which the wait begins, fewer than enough completions do not wake the thread.
+// pause, in us, with which the wait begins, fewer than enough completions do not wake the thread; a
+// ring without canPause takes none.
 //
-// A RawSyscall would save a quarter of the CPU time, but keep the thread's P: the runtime then
-// interrupts the thread every 10 ms, and it goes on only when a thread of ordinary priority has run.
+// A RawSyscall would cost less, but keep the thread's P: the runtime then interrupts the thread every
+// 10 ms, and it goes on only when a thread of ordinary priority has run.
 func (r *ring) Wait(timeout *unix.Timespec, pause uint32, enough int) {
 	atomic.StoreUint32(r.sqTail, r.tail)
 	arg := enterArg{ts: uint64(uintptr(unsafe.Pointer(timeout)))}
@@ -311,7 +312,7 @@ func (r *ring) Wait(timeout *unix.Timespec, pause uint32, enough int) {
 	switch {
 	case timeout.Nano() <= 0 || *r.cqHead != atomic.LoadUint32(r.cqTail):
 		atLeast = 0
-	case pause > 0 && enough > 1 && r.canPause:
+	case pause > 0 && enough > 1:
 		arg.minWait, atLeast = pause, uintptr(enough)
 	}
 	unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.Pending()), atLeast, enterGetEvents|enterExtArg, uintptr(unsafe.Pointer(&arg)), unsafe.Sizeof(arg))

@@ -22,10 +22,10 @@ const (
 	// quietSend is the number of bytes that an idle socket certainly accepts in one send: less
 	// than the smallest send buffer. Such a send needs no completion unless it fails.
 	quietSend = 4 << 10
-	// wakeDistance is the shortest time, in ns, between two wake-ups of a sending thread in the open
-	// model. Requests that become due in between are sent together, half of this time late on average,
-	// and answers are read together; the kernel notes when they arrived. On a virtual CPU a wake-up
-	// costs about 30 us, ten times the rest of a request.
+	// wakeDistance is how far apart, in ns, wake-ups of a sending thread are in the open model, where
+	// nothing ends the pause. Requests that become due in between are sent together, half of this time
+	// late on average, and answers are read together; the kernel notes when they arrived. On a virtual
+	// CPU a wake-up costs several times the rest of a request.
 	wakeDistance = 100_000
 )
 
@@ -73,7 +73,9 @@ func newUring(s *sender, address unix.Sockaddr) (*uring, error) {
 	}
 	u := &uring{s: s, ring: r, address: address, outs: make([]outgoing, len(s.conns))}
 	u.handle = u.happened
-	u.pauses = s.plan.Open() && r.canPause
+	// With several requests in flight on a connection, one read may have the answers of several, and
+	// one time.
+	u.pauses = s.plan.Open() && r.canPause && s.depth == 1
 	return u, nil
 }
 
@@ -175,29 +177,36 @@ func (u *uring) wait(until int64) {
 	if u.s.onFailedTries(&u.failed) {
 		until = 0
 	}
-	pause := int64(0)
-	if earliest := u.s.now + wakeDistance; u.pauses && until > u.s.now && !u.s.partial {
-		pause, until = max(0, earliest-u.s.latest), max(until, earliest)
-	}
+	pause, until := u.rest(until)
 	u.timeout = unix.NsecToTimespec(max(0, until-u.s.latest))
 	u.ring.Wait(&u.timeout, uint32(pause/1000), u.enough())
 	u.closeSockets()
+	// What happens between the two readings makes answers late, not early.
+	realtime := time.Now().UnixNano()
 	u.s.now, u.s.partial = u.s.clock(), false
-	if u.pauses {
-		u.ahead = time.Now().UnixNano() - u.s.now
-	}
+	u.ahead = realtime - u.s.now
 	u.ring.Completions(u.handle)
 	u.ring.PublishBuffers()
 }
 
-// enough is the number of answers that end a pause. While requests wait for a connection, it is a
-// small share of those in flight: free connections then wait in vain, and few of them for long.
-func (u *uring) enough() int {
-	const crowd, share = 128, 8
-	if u.s.queue.len > 0 {
-		return min(u.s.inFlight/share, crowd)
+// rest returns for how long, in ns, few answers do not wake the thread, and when it wakes at the
+// latest. The rest of an answer is awaited without a pause.
+func (u *uring) rest(until int64) (pause, latest int64) {
+	s := u.s
+	if earliest := s.now + wakeDistance; u.pauses && until > s.now && !s.partial {
+		return max(0, earliest-s.latest), max(until, earliest)
 	}
-	return crowd
+	return 0, until
+}
+
+// enough is the number of answers that end a pause. While requests wait for a connection, it is an
+// eighth of those in flight, so that connections that are free do not idle through the pause.
+func (u *uring) enough() int {
+	const most, share = 128, 8 // answers; requests in flight for one
+	if u.s.queue.len > 0 {
+		return min(u.s.inFlight/share, most)
+	}
+	return most
 }
 
 // happened handles one completion. If it belongs to an earlier socket of the connection, happened
@@ -262,7 +271,7 @@ func (u *uring) deliver(c *conn, in []byte) {
 	if u.pauses {
 		var stamp int64
 		if in, stamp = Stamped(in); stamp != 0 {
-			at = min(at, stamp-u.ahead)
+			at = u.arrived(stamp)
 		}
 		if len(in) == 0 {
 			u.s.onClosed(c, load.Closed)
@@ -270,4 +279,11 @@ func (u *uring) deliver(c *conn, in []byte) {
 		}
 	}
 	u.s.onReceived(c, in, at)
+}
+
+// arrived returns when an answer arrived, by the kernel's stamp. It is at most a pause before the
+// thread read it: the stamp of a segment that overtook a lost one is older than the answer, and the
+// clock of stamps may have been set meanwhile.
+func (u *uring) arrived(stamp int64) int64 {
+	return min(u.s.now, max(stamp-u.ahead, u.s.now-wakeDistance))
 }

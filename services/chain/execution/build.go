@@ -130,7 +130,7 @@ func (b *Builder) Add(tx *types.Transaction) error {
 	before, left := b.db.Snapshot(), b.gas.Snapshot()
 	index := len(b.body.Transactions)
 	b.db.SetTxContext(tx.Hash(), index, uint32(index+1))
-	receipt, accesses, err := b.apply(tx, msg)
+	receipt, accesses, err := core.ApplyTransactionWithEVM(context.Background(), msg, b.gas, b.db, b.header.Number, common.Hash{}, b.header.Time, tx, b.evm)
 	if err != nil {
 		b.db.RevertToSnapshot(before)
 		b.gas.Set(left)
@@ -141,23 +141,6 @@ func (b *Builder) Add(tx *types.Transaction) error {
 	b.receipts = append(b.receipts, receipt)
 	b.logs = append(b.logs, receipt.Logs...)
 	return nil
-}
-
-// apply is core.ApplyTransactionWithEVM without its span, which formats the hash of each transaction
-// also when nothing is recorded.
-func (b *Builder) apply(tx *types.Transaction, msg *core.Message) (*types.Receipt, *bal.ConstructionBlockAccessList, error) {
-	result, err := core.ApplyMessage(b.evm, msg, b.gas)
-	if err != nil {
-		return nil, nil, err
-	}
-	var root []byte
-	var accesses *bal.ConstructionBlockAccessList
-	if rules := b.evm.GetRules(); rules.IsByzantium {
-		accesses = b.evm.StateDB.Finalise(rules)
-	} else {
-		root = b.db.IntermediateRoot(rules).Bytes()
-	}
-	return core.MakeReceipt(b.evm, result, b.db, b.header.Number, common.Hash{}, b.header.Time, tx, b.gas.CumulativeUsed(), root), accesses, nil
 }
 
 // Beyond returns a builder that executes what does not fit into the block, over a copy of its state

@@ -10,7 +10,7 @@ import (
 // Sealing sizes the policies.
 type Sealing struct {
 	Interval time.Duration `set:"block_interval" default:"10ms" min:"1ms" max:"1m" doc:"time from one block to the next, at least, for seal=timer"`
-	Longest  time.Duration `set:"block_interval_max" default:"50ms" min:"1ms" max:"1m" doc:"time from one block to the next, at most, for seal=timer, while more transactions arrive and making blocks takes more than an eighth of the time: they cost less for each transaction when they are larger"`
+	Longest  time.Duration `set:"block_interval_max" default:"50ms" min:"1ms" max:"1m" doc:"time from one block to the next, at most, for seal=timer (block_interval where that is longer), while more transactions arrive and making blocks takes more than an eighth of the time: they cost less for each transaction when they are larger"`
 	Max      int           `set:"block_max" default:"10000" min:"1" max:"1000000" doc:"transactions in a block, at most, for seal=timer; the block's gas bounds them, too"`
 }
 
