@@ -156,9 +156,9 @@ func TestReturnsBetweenPipelined(t *testing.T) {
 // after a body is no request, on either server.
 func TestReturnsWithoutLoss(t *testing.T) {
 	const head, next = "POST /b HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nX: ", "POST /c HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nz"
+	s := before(t, Options{Serves: onlyA}, other)
 	for _, between := range []string{"\n", "\r\n"} {
 		for n := 4090; n <= 4100; n++ { // around what net/http reads in one go
-			s := before(t, Options{Serves: onlyA}, other)
 			c := s.dial()
 			c.send(head + strings.Repeat("p", n-14-len(head)) + "\r\n\r\n0123456789" + between + next)
 			for _, want := range []string{"other /b 0123456789", "other /c z"} {
@@ -168,7 +168,6 @@ func TestReturnsWithoutLoss(t *testing.T) {
 			}
 		}
 	}
-	s := before(t, Options{Serves: onlyA}, other)
 	c := s.dial()
 	for range 20 {
 		c.ask("/b", "x")
@@ -223,7 +222,7 @@ func fewFiles(t *testing.T) (restore func()) {
 
 // A server that drains does not wait for a connection that is away and silent.
 func TestDrainOfReturning(t *testing.T) {
-	for range 20 {
+	for range 8 {
 		s := before(t, Options{Serves: onlyA, lull: time.Millisecond}, other)
 		c := s.dial()
 		c.ask("/b", "x") // the end of the test drains while the connection returns
