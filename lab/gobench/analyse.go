@@ -33,6 +33,7 @@ type metric struct {
 	was    float64 // median of A
 	is     float64 // median of B
 	exact  bool    // both sides repeat their figure
+	timed  bool    // in slices that were timed
 	counts bool    // it is B/op or allocs/op
 	pairs  [][2]float64
 	// The samples of the screen, those of fresh layouts that confirm a suspicion, and all of them.
@@ -92,7 +93,10 @@ func (r *run) metrics(b *benchmark) []metric {
 	if b.read == nil || b.state != now {
 		b.state, b.read = now, []metric{}
 		for _, unit := range b.unitsOf() {
-			b.read = append(b.read, r.metric(b, unit))
+			// Without a generation, there are only the allocations that the pilot counted.
+			if m := r.metric(b, unit); m.exact || len(b.rounds) > 0 {
+				b.read = append(b.read, m)
+			}
 		}
 	}
 	return b.read
@@ -144,6 +148,7 @@ func (r *run) metric(b *benchmark, unit string) metric {
 		}
 	}
 	if m.counts = counts; counts {
+		m.timed = isExact(unit, figures, b.n)
 		figures, m.exact = b.exactIn(unit, figures)
 	}
 	m.was, m.is = compare.Median(figures[0]), compare.Median(figures[1])

@@ -77,7 +77,7 @@ func (r *Result) what() string {
 		if c := m.Comparison; c.Ratio > 0 && !m.Exact && c.Interval != nil {
 			text += fmt.Sprintf(", B/A %.3f [%.3f, %.3f]", c.Ratio, c.Interval[0], c.Interval[1])
 		}
-		if m.Exact {
+		if m.Exact && m.timed {
 			text += " in every slice"
 		}
 		return text
@@ -113,7 +113,7 @@ func (r *Result) sure() string {
 		}
 		const busy = 2
 		if len(widths[CPU]) > 0 && elapsed > busy*cpu {
-			text += ", since other programs use the machine"
+			text += ": elapsed time varies more than what the processes compute"
 		}
 	}
 	if r.TimeToDecide > 0 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dyno/lab/compare"
+	"dyno/lab/report/format"
 )
 
 // look is what the pilot counts of a benchmark's allocations, with one number of iterations on both
@@ -38,8 +39,10 @@ const (
 )
 
 // count counts the allocations of all benchmarks for which the time suffices, the quickest first. Where
-// the sides differ, it takes further slices, so that a figure that flips between two values does not
-// count as a difference.
+// the sides differ, it counts again, each benchmark in processes of its own: of those that share a
+// process, the first pays for what the program sets up once, and the sides may have another order of
+// benchmarks. What then still differs gets further slices, so that a figure that flips between two
+// values does not count as a difference.
 func (r *run) count(ctx context.Context) error {
 	allowed := min(time.Duration(countShare*float64(r.Budget)), mostCount)
 	until := time.Now().Add(2 * allowed) // other programs may use the machine
@@ -63,9 +66,17 @@ func (r *run) count(ctx context.Context) error {
 		}
 	}
 	differ := slices.DeleteFunc(quickest, func(b *benchmark) bool { return !b.look.differs() })
-	for _, list := range together(differ) {
-		if err := r.countAll(ctx, list, sureSlices, until); err != nil {
-			return err
+	for _, b := range differ {
+		b.look.blocks = nil
+	}
+	for _, slicesOf := range []int{exactSlices, sureSlices} {
+		for _, b := range differ {
+			if len(b.look.blocks) > 0 && !b.look.differs() {
+				continue
+			}
+			if err := r.countAll(ctx, []*benchmark{b}, slicesOf, until); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -121,7 +132,7 @@ func (r *run) countAll(ctx context.Context, list []*benchmark, slicesOf int, unt
 		blocks := make(map[string]*block, len(list))
 		from := r.random.IntN(2)
 		for _, side := range []int{from, 1 - from} {
-			r.turn(0, fmt.Sprintf("counting the allocations of %d benchmarks of %s", len(list), first.pkg.path))
+			r.turn(0, fmt.Sprintf("counting the allocations of %s of %s", format.Plural(len(list), "benchmark"), first.pkg.path))
 			b := first.pkg.sides[side]
 			o, err := r.runJob(ctx, job{b.path, b.dir, strings.Join(patterns, "|"), first.procs, 1, fmt.Sprintf("%dx", n), expected, 0})
 			if err != nil {

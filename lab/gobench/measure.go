@@ -291,7 +291,7 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 			}
 		}
 		j.time = fmt.Sprintf("%dx", b.n)
-		if len(b.rounds) == 0 && b.n > leastN {
+		if len(b.rounds) == 0 && len(into.blocks) == 0 && b.n > leastN { // all blocks of a generation have one n
 			j.limit = firstLimit + 20*b.length
 		}
 		o, err := r.runJob(ctx, j)

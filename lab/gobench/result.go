@@ -104,8 +104,9 @@ type Metric struct {
 	A    float64 `json:"a"` // medians
 	B    float64 `json:"b"`
 	// Exact means that every slice of a side had the same figure or, where both sides have one figure,
-	// four of five slices of each.
+	// four of five slices of each: slices that were timed or, of too few of them, those that the pilot counted.
 	Exact bool `json:"exact"`
+	timed bool // the slices that show it were timed
 	// Suspected means that the screen suspected a change, and fresh samples decided.
 	Suspected  bool               `json:"suspected"`
 	Comparison compare.Comparison `json:"comparison"`
@@ -161,7 +162,7 @@ func (r *run) result() *Result {
 		longest := time.Duration(0)
 		for i, m := range metrics[b] {
 			c := comparisons[b][i]
-			x.Metrics = append(x.Metrics, Metric{Unit: m.unit, A: m.was, B: m.is, Exact: m.exact, Suspected: b.suspects[m.unit], Comparison: c, Samples: m.pairs})
+			x.Metrics = append(x.Metrics, Metric{Unit: m.unit, A: m.was, B: m.is, Exact: m.exact, timed: m.timed, Suspected: b.suspects[m.unit], Comparison: c, Samples: m.pairs})
 			if x.Verdict == "" || rank(c.Verdict) < rank(x.Verdict) {
 				x.Verdict = c.Verdict
 			}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,6 +33,8 @@ type machine struct {
 	stray         float64 // probability that the runtime allocates 400 bytes in a slice
 	flips         float64 // probability of one more allocation in each iteration of a slice
 	grows         string  // the benchmark whose operations take longer the more there are
+	setup         float64 // allocations of the first benchmark of a process, for the state that all share
+	reverses      bool    // B has its benchmarks in the reverse order
 	links         int
 }
 
@@ -63,7 +66,11 @@ func (m *machine) run(_ context.Context, j job) (o outcome, err error) {
 		o.late, o.err = true, errors.New("it did not end")
 		return o, nil
 	}
-	for pattern := range strings.SplitSeq(j.pattern, "|") {
+	patterns := strings.Split(j.pattern, "|")
+	if m.reverses && j.path[0] == 'b' {
+		slices.Reverse(patterns)
+	}
+	for _, pattern := range patterns {
 		m.bench(strings.Trim(strings.TrimPrefix(pattern, "^Benchmark"), "$"), j.path, n, &o)
 	}
 	return o, nil
@@ -91,6 +98,9 @@ func (m *machine) bench(name, path string, n int, o *outcome) {
 	mean := allocs[side]
 	if m.random.Float64() < m.flips {
 		mean++ // as where a pool is empty now and then
+	}
+	if len(o.readings) == 0 {
+		mean += m.setup / float64(n) // b.Loop runs each function only once, with all iterations
 	}
 	o.readings = append(o.readings, reading{name, n, map[string]float64{Time: elapsed,
 		Bytes: math.Floor((16*mean*float64(n) + 400*stray) / float64(n)), Allocs: math.Floor((mean*float64(n) + stray) / float64(n))}})
@@ -280,6 +290,84 @@ func TestOneMoreAllocationAmongMany(t *testing.T) {
 			t.Errorf("of %d benchmarks, one has %d generations and another %d", n, most, least)
 		}
 	}
+}
+
+// What the first benchmark of a process sets up for all is no difference where the sides have another
+// order of benchmarks; and what really differs is still found.
+func TestSharedStateInAnotherOrder(t *testing.T) {
+	t.Parallel()
+	for _, seconds := range []int{10, 60} {
+		m := &machine{random: rand.New(rand.NewPCG(1, 19)), layout: 0.01, slice: 0.02, op: 4e5, setup: 500, reverses: true, allocs: map[string][2]float64{"B3": {3, 4}}}
+		r := simulate(t, m, names(7), Options{Budget: time.Duration(seconds) * time.Second, Gates: unitGates(t, "allocs/op<=1")})
+		if b := r.Benchmarks[0]; alarms(r) != 1 || b.Name != "B3" {
+			t.Errorf("in %d s, %d are called different, the worst is %s: %+v", seconds, alarms(r), b.Name, b.Metric(Allocs))
+		}
+		if !strings.Contains(r.Gates[0].Text, "1 of 7 benchmarks fail") {
+			t.Errorf("in %d s: %s", seconds, r.Gates[0].Text)
+		}
+	}
+}
+
+// What was only counted was not in every slice.
+func TestCountedIsNotTimed(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{4, 200} {
+		m := &machine{random: rand.New(rand.NewPCG(1, 20)), layout: 0.01, slice: 0.02, allocs: map[string][2]float64{"B1": {3, 4}}}
+		r := simulate(t, m, names(n), Options{Budget: 10 * time.Second})
+		timed := r.Benchmarks[0].Generations >= exactSlices
+		if says := strings.HasSuffix(r.What, "48 to 64 in every slice"); says != timed || !strings.Contains(r.What, "48 to 64") {
+			t.Errorf("after %d generations it says: %s", r.Benchmarks[0].Generations, r.What)
+		}
+	}
+}
+
+// What was not timed, and of which nothing exact is known, has no verdict.
+func TestUntimed(t *testing.T) {
+	t.Parallel()
+	m := &machine{random: rand.New(rand.NewPCG(3, 80)), layout: 0.02, slice: 0.03, flips: 0.3}
+	r := simulate(t, m, names(200), Options{Budget: 10 * time.Second, Gates: unitGates(t, "allocs/op<=1")})
+	for _, b := range r.Benchmarks {
+		for _, m := range b.Metrics {
+			if m.Comparison.Verdict == compare.Invalid {
+				t.Errorf("%s, after %d generations: %+v", b.Name, b.Generations, m)
+			}
+		}
+	}
+	if len(r.Skipped) == 0 || r.Skipped[0].Cause != Unmeasured || len(r.Benchmarks)+len(r.Skipped) != 200 {
+		t.Errorf("%d have a verdict, %d have none: %+v", len(r.Benchmarks), len(r.Skipped), r.Skipped[:min(len(r.Skipped), 1)])
+	}
+}
+
+// All blocks of a generation have the same number of iterations: a slice that takes too long once, after
+// others did not, changes none.
+func TestOneNumberOfIterationsToAGeneration(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		m := &machine{random: rand.New(rand.NewPCG(1, 5)), layout: 0.01, slice: 0.02}
+		r := &run{Options: Options{Budget: 20 * time.Second}, random: m.random, layouts: true, began: time.Now(), deadline: time.Now().Add(20 * time.Second), temp: dir, reported: map[string]bool{Time: true}, units: map[string]int{}, link: m.link}
+		sizes := map[int]bool{}
+		slicesOf := 0
+		r.runJob = func(ctx context.Context, j job) (outcome, error) {
+			if n, _ := strconv.Atoi(strings.TrimSuffix(j.time, "x")); n > leastN {
+				sizes[n] = true
+				if slicesOf++; slicesOf == 3 && j.limit > 0 {
+					time.Sleep(j.limit)
+					return outcome{late: true, err: errors.New("late")}, nil
+				}
+			}
+			return m.run(ctx, j)
+		}
+		b := &benchmark{pkg: &pkg{path: "p", sides: [2]*binary{{path: "a"}, {path: "b"}}}, name: "B0", procs: 1, count: 1}
+		b.size(1000, 5*time.Millisecond)
+		r.benchmarks = append(r.benchmarks, b)
+		if err := r.measure(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(sizes) != 1 || len(b.rounds[0].blocks) < exactSlices {
+			t.Errorf("slices of %v iterations, %d blocks in the first generation", sizes, len(b.rounds[0].blocks))
+		}
+	})
 }
 
 // A benchmark whose operations take longer the more there are is measured with fewer of them, and does
