@@ -224,6 +224,7 @@ func (c *bench) sides(ctx context.Context) (closeSides func() error, err error) 
 			repository.Close()
 		}
 	}()
+	repository.Say = c.options.Say
 	for side, name := range names {
 		if c.revisions[side], err = repository.Resolve(ctx, name); err != nil {
 			return nil, usage.Of(err)

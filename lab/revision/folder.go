@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -24,7 +23,7 @@ type Folder struct {
 	// Env is what the go command needs to find the workspace there.
 	Env []string
 	// Outside are the folders outside the revision's files that go.mod or go.work name, and its
-	// submodules: whatever the revision, they are as they are now.
+	// submodules, but not those in another of them: whatever the revision, they are as they are now.
 	Outside []string
 	// Workspace is the go.work that the revision does not have and that applies nevertheless: one that
 	// git does not know, or above the repository. Empty: none does.
@@ -66,75 +65,16 @@ func (r *Repository) Folder(ctx context.Context, rev Revision, dir string) (f Fo
 	if err := p.workspace(ctx, filepath.Join(r.root, inside), &f); err != nil {
 		return f, err
 	}
-	f.Outside = slices.Sorted(maps.Keys(p.outside)) // a folder comes before those in it
-	for _, real := range f.Outside {
+	for _, real := range slices.Sorted(maps.Keys(p.outside)) { // a folder comes before those in it
+		if !isFolder(real) || slices.ContainsFunc(f.Outside, func(folder string) bool { return below(folder, real) && !below(folder, r.root) }) {
+			continue // the go command says what is missing
+		}
+		f.Outside = append(f.Outside, real)
 		if err := p.link(real); err != nil {
-			return f, err
+			return f, fmt.Errorf("linking %s, which go.mod or go.work names: %w", real, err)
 		}
 	}
 	return f, nil
-}
-
-// copyHere copies the files of the folder as it is now.
-func (r *Repository) copyHere(ctx context.Context, tree string) error {
-	if isFolder(tree) {
-		return nil
-	}
-	list, err := git(ctx, r.root, nil, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	if err != nil {
-		return fmt.Errorf("listing the files of %s: %w", r.root, err)
-	}
-	if err := os.MkdirAll(tree, 0o755); err != nil {
-		return err
-	}
-	for name := range strings.SplitSeq(list, "\x00") {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if name == "" {
-			continue
-		}
-		if err := copyFile(filepath.Join(r.root, name), filepath.Join(tree, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			os.RemoveAll(tree) // an incomplete tree must not be built
-			return fmt.Errorf("copying %s of the folder as it is now: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// copyFile copies a file or a symbolic link. A folder, which git lists for another repository, is
-// made, and nothing else is copied.
-func copyFile(from, to string) error {
-	info, err := os.Lstat(from)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	switch mode := info.Mode(); {
-	case mode.IsDir():
-		return os.MkdirAll(to, 0o755)
-	case mode&fs.ModeSymlink != 0:
-		target, err := os.Readlink(from)
-		if err != nil {
-			return err
-		}
-		return os.Symlink(target, to)
-	case !mode.IsRegular():
-		return nil
-	}
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm()|0o200)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
 }
 
 // place is where the files of a revision are. A path of the machine corresponds to the same path
@@ -143,38 +83,72 @@ type place struct {
 	r          *Repository
 	base, tree string
 	outside    map[string]bool // by real path
+	fill       bool            // what a go.work names that is no part of the revision need not be one either
 }
 
 // inTree reports whether a path of the machine is in the repository.
-func (p *place) inTree(path string) bool {
-	rel, err := filepath.Rel(p.r.root, path)
+func (p *place) inTree(path string) bool { return below(p.r.root, path) }
+
+// below reports whether a path is a folder or lies in it, by its name.
+func below(folder, path string) bool {
+	rel, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(rel)
 }
 
 // at is where the revision's own file of a path is: in the copy, or outside where it always is.
 func (p *place) at(path string) string {
-	if p.inTree(path) {
+	if p.inTree(path) && !p.outside[filepath.Dir(path)] {
 		return filepath.Join(p.base, path)
 	}
 	return path
 }
 
-// link makes a folder outside appear at its path below base.
+// link makes a folder outside appear at its path below base. Of one that has the repository in it, each
+// file and folder is linked, but for the repository.
 func (p *place) link(real string) error {
 	at := filepath.Join(p.base, real)
+	switch {
+	case !p.holds(filepath.Dir(at)):
+		return nil // it is in what is linked
+	case below(real, p.r.root):
+		entries, err := os.ReadDir(real)
+		for _, e := range entries {
+			if path := filepath.Join(real, e.Name()); path != p.r.root {
+				err = errors.Join(err, p.link(path))
+			}
+		}
+		return err
+	}
 	info, err := os.Lstat(at)
 	if err == nil && info.IsDir() && p.inTree(real) {
 		os.Remove(at) // the empty folder of a submodule
 	} else if err == nil {
-		return nil // it is in a folder that is linked, or has the tree in it
+		return nil // it is there, or has what is linked in it
 	}
 	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-		return nil // below another link: nothing is written there
+		return err
 	}
 	if err := os.Symlink(real, at); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return nil
+}
+
+// holds reports whether a folder below base, or the nearest above it that exists, is below base when
+// links are followed: what is written there is not written into the folder to which a link leads.
+func (p *place) holds(dir string) bool {
+	base, err := filepath.EvalSymlinks(p.base)
+	if err != nil {
+		return false
+	}
+	for ; below(p.base, dir); dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(dir)
+		return err == nil && below(base, real)
+	}
+	return false
 }
 
 // submodules finds the submodules that are checked out in the repository.
@@ -220,11 +194,15 @@ func (p *place) workspace(ctx context.Context, dir string, f *Folder) error {
 	}
 	at := filepath.Join(p.base, file)
 	if p.foreign(ctx, file) {
+		if !p.holds(filepath.Dir(at)) {
+			return fmt.Errorf("%s cannot be copied: its folder is a link in the revision; GOWORK=off leaves it out", file)
+		}
+		p.fill = true
 		for _, suffix := range []string{"", ".sum"} {
 			if err := os.Remove(at + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-			if err := copyFile(file+suffix, at+suffix); err != nil && (suffix == "" || !errors.Is(err, fs.ErrNotExist)) {
+			if err := copyFile(ctx, file+suffix, at+suffix); err != nil && (suffix == "" || !errors.Is(err, fs.ErrNotExist)) {
 				return err
 			}
 		}
@@ -278,9 +256,10 @@ func (p *place) replaced(from string, all []*modfile.Replace) {
 }
 
 // note notes a path that a file in the folder from names, if it is outside: so is an absolute one,
-// which means the same files whatever the revision.
+// which means the same files whatever the revision, and with fill what the revision lacks.
 func (p *place) note(from, path string) {
-	if real := resolve(from, path); filepath.IsAbs(path) || !p.inTree(real) {
+	real := resolve(from, path)
+	if filepath.IsAbs(path) || !p.inTree(real) || p.fill && !isFolder(filepath.Join(p.base, real)) {
 		p.outside[real] = true
 	}
 }

@@ -1,7 +1,10 @@
 package revision
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,6 +70,166 @@ func TestFolderIsACopy(t *testing.T) {
 	if len(a.Outside)+len(b.Outside) > 0 || a.Workspace+b.Workspace != "" {
 		t.Errorf("%+v, %+v", a, b)
 	}
+}
+
+// Trees that a merge or a move leaves behind are copied as they are.
+func TestUnusualTrees(t *testing.T) {
+	outside := t.TempDir()
+	for name, tt := range map[string]struct{ script, file, want string }{
+		"conflict":             {"git checkout -q -b x; echo 1 >f; git add f; git commit -qm x; git checkout -q -; echo 2 >f; git add f; git commit -qm y; git merge -q x; printf resolved >f", "f", "resolved"},
+		"folder to file":       {"rm -r d; printf file >d", "d", "file"},
+		"folder to link":       {"mv d e; ln -s e d; printf moved >e/x", "d/x", "moved"},
+		"folder to outside":    {"rm -r d; ln -s " + outside + " d", "d/x", ""},
+		"folder above to file": {"rm -r deep; printf file >deep", "deep", "file"},
+		"file to folder":       {"rm f0; mkdir f0; printf inside >f0/x", "f0/x", "inside"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, commit := repository(t, says("one"))
+			for _, file := range []string{"d/x", "deep/er/x", "f0"} {
+				write(t, filepath.Join(dir, file), "committed")
+			}
+			commit(says("one"), "more files")
+			shell(t, dir, tt.script)
+			a, b := folders(t, dir)
+			if text, _ := os.ReadFile(filepath.Join(b.Dir, tt.file)); string(text) != tt.want {
+				t.Errorf("%s: %q, want %q", tt.file, text, tt.want)
+			}
+			if text, _ := os.ReadFile(filepath.Join(a.Dir, "d/x")); string(text) != "committed" {
+				t.Errorf("the commit has %q", text)
+			}
+		})
+	}
+	if files := list(t, outside); len(files) > 1 {
+		t.Errorf("written outside: %v", files)
+	}
+}
+
+// shell runs commands in a folder; that one fails is part of a case.
+func shell(t *testing.T, dir, script string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.test", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.test")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Logf("%s: %s, %v", script, out, err)
+	}
+}
+
+// list lists everything in a folder.
+func list(t *testing.T, dir string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		files = append(files, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// A copy ends when it is interrupted, also within a file, and is not begun where it does not fit.
+func TestCopyIsBounded(t *testing.T) {
+	dir, _ := repository(t, says("one"))
+	file := filepath.Join(dir, "go.mod")
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := copyFile(stopped, file, filepath.Join(dir, "copy")); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+	if err := copyFile(t.Context(), file, filepath.Join(dir, "copy2")); err != nil {
+		t.Error(err)
+	}
+	r := open(t, dir)
+	_, size, err := r.present(t.Context(), "go.mod\x00go.mod\x00gone\x00go.mod/x\x00")
+	if info, _ := os.Stat(file); err != nil || size != uint64(info.Size()) {
+		t.Errorf("%d bytes, %v", size, err)
+	}
+	if err := r.room(size); err != nil {
+		t.Error(err)
+	}
+	if err := r.room(1 << 60); err == nil || !strings.Contains(err.Error(), "TMPDIR") {
+		t.Errorf("no room: %v", err)
+	}
+}
+
+// beside returns a repository at m in a new folder, in which files are beside it.
+func beside(t *testing.T, source string, files map[string]string) (top, repo string, commit func(text, subject string)) {
+	t.Helper()
+	top = t.TempDir()
+	dir, commit := repository(t, source)
+	repo = filepath.Join(top, "m")
+	if err := errors.Join(os.Rename(dir, repo), os.Symlink(repo, dir)); err != nil { // commit still writes there
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		write(t, filepath.Join(top, name), text)
+	}
+	return top, repo, commit
+}
+
+// Nothing is written into a folder outside, whatever its go.mod names that is not there.
+func TestOutsideIsOnlyRead(t *testing.T) {
+	top, repo, commit := beside(t, says("one"), map[string]string{
+		"lib/go.mod": "module example.test/lib\n\ngo 1.21\n\nreplace example.test/gone => ./gone\n\nreplace example.test/deep => ./gen/deep\n",
+		"lib/lib.go": "package lib\n",
+		"go.work":    "go 1.21\n\nuse (\n\t./lib\n\t./m\n)\n",
+	})
+	commit(says("one"), "x")
+	before := list(t, top)
+	a, b := folders(t, repo)
+	for _, f := range []Folder{a, b} {
+		if out, err := goRun(t, f, "run", "./cmd/server"); err != nil || out != "one" || !slices.Equal(f.Outside, []string{filepath.Join(top, "lib")}) {
+			t.Errorf("%q, %v, %+v", out, err, f)
+		}
+	}
+	if after := list(t, top); !slices.Equal(before, after) {
+		t.Errorf("before:\n%v\nafter:\n%v", before, after)
+	}
+}
+
+// What a workspace names is found also where it has the repository in it, where git ignores it, and
+// whatever its name.
+func TestModulesAround(t *testing.T) {
+	const uses = "package main\n\nimport lib \"example.test/%s\"\n\nfunc main() { println(lib.Name) }\n"
+	runs := func(t *testing.T, repo string, outside ...string) {
+		t.Helper()
+		a, b := folders(t, repo)
+		for _, f := range []Folder{a, b} {
+			if out, err := goRun(t, f, "run", "./cmd/server"); err != nil || out != "beside" || !slices.Equal(f.Outside, outside) {
+				t.Errorf("%q, %v, %+v", out, err, f)
+			}
+		}
+	}
+	t.Run("index", func(t *testing.T) {
+		top, repo, commit := beside(t, says("one"), map[string]string{
+			"index/go.mod": "module example.test/index\n\ngo 1.21\n",
+			"index/lib.go": "package index\n\nconst Name = \"beside\"\n",
+			"m/go.mod":     "module example.test/m\n\ngo 1.21\n\nrequire example.test/index v1.0.0\n\nreplace example.test/index => ../index\n",
+		})
+		commit(fmt.Sprintf(uses, "index"), "replace")
+		runs(t, repo, filepath.Join(top, "index"))
+	})
+	t.Run("above", func(t *testing.T) {
+		top, repo, commit := beside(t, says("one"), map[string]string{
+			"go.mod":     "module example.test/top\n\ngo 1.21\n",
+			"lib/lib.go": "package lib\n\nconst Name = \"beside\"\n",
+			"go.work":    "go 1.21\n\nuse (\n\t.\n\t./m\n)\n",
+		})
+		commit(fmt.Sprintf(uses, "top/lib"), "workspace")
+		before := list(t, top)
+		if runs(t, repo, top); !slices.Equal(before, list(t, top)) {
+			t.Errorf("now there is %v", list(t, top))
+		}
+	})
+	t.Run("ignored", func(t *testing.T) {
+		_, repo, commit := beside(t, says("one"), map[string]string{"m/.gitignore": "go.work\nlocal/\n"})
+		commit(fmt.Sprintf(uses, "lib"), "ignore")
+		write(t, filepath.Join(repo, "local/lib/go.mod"), "module example.test/lib\n\ngo 1.21\n")
+		write(t, filepath.Join(repo, "local/lib/lib.go"), "package lib\n\nconst Name = \"beside\"\n")
+		write(t, filepath.Join(repo, "go.work"), "go 1.21\n\nuse (\n\t.\n\t./local/lib\n)\n")
+		runs(t, repo, filepath.Join(repo, "local/lib"))
+	})
 }
 
 // Modules beside the repository are found from the folders of all revisions, and named.

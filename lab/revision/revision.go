@@ -69,6 +69,8 @@ type Package struct {
 type Repository struct {
 	root string // its top folder
 	temp string // folder for checked-out files and binaries; Close removes it
+
+	Say func(text string) // reports what takes long; nil: it is not reported
 }
 
 // Open returns the repository that contains a folder. The caller must close it.
@@ -247,7 +249,7 @@ func (r *Repository) checkOut(ctx context.Context, rev Revision, tree string) er
 	if err := os.MkdirAll(tree, 0o755); err != nil {
 		return err
 	}
-	index := []string{"GIT_INDEX_FILE=" + filepath.Join(filepath.Dir(tree), "index")}
+	index := []string{"GIT_INDEX_FILE=" + filepath.Join(filepath.Dir(r.base(rev)), "index")}
 	if _, err := git(ctx, r.root, index, "read-tree", rev.Hash); err != nil {
 		return fmt.Errorf("reading the files of %s: %w", rev.Title(), err)
 	}
