@@ -80,14 +80,17 @@ func (s Samples) ToDecide(g Gate, among int) (more time.Duration, ok bool) {
 	if n < MinSamples {
 		return time.Duration(MinSamples-n) * s.Each, true
 	}
-	distance := math.Abs(stat.Mean(s.Logs, nil) - math.Log(g.Bound))
-	now := half(*interval(s.Logs, alphaAt(n)/float64(among)))
-	needed := math.Ceil(float64(n) * math.Pow(now/distance, 2))
-	return time.Duration(max(1, needed-float64(n))) * s.Each, needed-float64(n) <= maxAdvice
+	mean, deviation := stat.MeanStdDev(s.Logs, nil)
+	distance := math.Abs(mean - math.Log(g.Bound))
+	needed := n + 1
+	for ; needed-n <= maxAdvice && quantileT(alphaAt(needed)/float64(among), needed)*deviation/math.Sqrt(float64(needed)) > distance; needed++ {
+	}
+	return time.Duration(needed-n) * s.Each, needed-n <= maxAdvice
 }
 
 // Needed estimates how many samples decide that equal sides satisfy a gate, if samples have the given
-// standard deviation; 0: no number does, since the bound excludes 1.
+// standard deviation and their mean is one standard error nearer to the bound than 1, which it is at most
+// in five of six cases; 0: no number does, since the bound excludes 1.
 func (g Gate) Needed(deviation float64) int {
 	distance := math.Log(g.Bound)
 	if g.Op == ">=" {
@@ -97,7 +100,7 @@ func (g Gate) Needed(deviation float64) int {
 		return 0
 	}
 	n := MinSamples
-	for Width(deviation, n) > distance && n < maxBatches {
+	for Width(deviation, n)+deviation/math.Sqrt(float64(n)) > distance && n < maxBatches {
 		n += 1 + n/20
 	}
 	return n

@@ -3,7 +3,6 @@ package gobench
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"dyno/lab/compare"
@@ -118,9 +117,7 @@ func (r *Result) sure() string {
 	}
 	if r.TimeToDecide > 0 {
 		what := "decide the rest"
-		if slices.ContainsFunc(r.Benchmarks, func(b Benchmark) bool {
-			return b.Verdict == compare.NotDecided && b.Generations < compare.MinSamples
-		}) {
+		if r.short {
 			what = "give each an interval"
 		}
 		text += fmt.Sprintf("; about %s more would %s", rounded(r.TimeToDecide), what)

@@ -106,26 +106,62 @@ func (r *run) inside(b *benchmark) bool {
 	return true
 }
 
-// gateNeed estimates the time that would decide the gates of a benchmark; false: no time does, or it is
-// decided.
-func (r *run) gateNeed(b *benchmark) (need time.Duration, ok bool) {
-	for _, m := range r.metrics(b) {
-		for _, g := range r.Gates {
-			if g.Metric != m.unit || m.exact {
-				continue
-			}
-			samples, among := m.deciding(b.suspects[m.unit], r.suspected)
-			if g.Check(samples.Compare(among)).Verdict != compare.Undecided {
-				continue
-			}
-			more, possible := samples.ToDecide(g, among)
-			if !possible {
-				return 0, false
-			}
-			need, ok = max(need, more), true
+// need estimates the time that would decide a gate for a benchmark, 0 if it is decided; false: no time
+// does.
+func (r *run) need(b *benchmark, g compare.Gate) (more time.Duration, possible bool) {
+	if b.pkg.broken != "" || b.failures >= mostFailures {
+		return 0, false
+	}
+	metrics := r.metrics(b)
+	at := slices.IndexFunc(metrics, func(m metric) bool { return m.unit == g.Metric })
+	if at < 0 {
+		_, has := standard[g.Metric]
+		if len(b.rounds) == 0 {
+			return r.fromNothing(b, g, 0)
+		}
+		return 0, !has && !slices.Contains(b.missing(), g.Metric)
+	}
+	m := metrics[at]
+	if m.exact {
+		return 0, true
+	}
+	samples, among := m.deciding(b.suspects[m.unit], r.suspected)
+	switch n := len(samples.Logs); {
+	case n < compare.MinSamples:
+		return r.fromNothing(b, g, n)
+	case g.Check(samples.Compare(among)).Verdict != compare.Undecided:
+		return 0, true
+	}
+	return samples.ToDecide(g, among)
+}
+
+// fromNothing is the estimate for a benchmark that has n samples, which are too few to show what it takes.
+func (r *run) fromNothing(b *benchmark, g compare.Gate, n int) (more time.Duration, possible bool) {
+	needed := compare.MinSamples
+	if g.Metric != Allocs && g.Metric != Bytes {
+		if needed = g.Needed(typical(1)); needed == 0 && g.Bound > 0 {
+			g.Bound = 1 / g.Bound // until what does not change fails it
+			needed = g.Needed(typical(1))
 		}
 	}
-	return need, ok
+	more = time.Duration(max(1, needed-n)) * r.cost(b)
+	if len(r.benchmarks) > fewToScreen {
+		more += time.Duration(suspicion * float64(needed) * float64(r.cost(b))) // what is suspected is measured again
+	}
+	return more, needed > 0
+}
+
+// gateNeed estimates the time that would decide the gates of a benchmark; false: no time does, or they are
+// decided.
+func (r *run) gateNeed(b *benchmark) (need time.Duration, ok bool) {
+	for _, g := range r.Gates {
+		more, possible := r.need(b, g)
+		if !possible {
+			return 0, false
+		}
+		need = max(need, more)
+	}
+	return need, need > 0
 }
 
 // decidable are the benchmarks whose gates the time until then decides, the nearest to a decision first,
@@ -134,7 +170,7 @@ func (r *run) decidable(until time.Time) map[*benchmark]bool {
 	need := map[*benchmark]time.Duration{}
 	var all []*benchmark
 	for _, b := range r.benchmarks {
-		if more, ok := r.gateNeed(b); ok && b.pkg.broken == "" && b.failures < mostFailures {
+		if more, ok := r.gateNeed(b); ok && len(b.rounds) > 0 {
 			need[b], all = more, append(all, b)
 		}
 	}
@@ -215,25 +251,18 @@ func (r *run) expect() {
 	}
 }
 
-// late estimates how long it would take to decide what is undecided of each gate.
-func (r *run) late(res *Result) {
+// late estimates how long it would take to decide what is undecided of each gate. It says nothing where
+// something was skipped, which leaves the gate undecided however long the rest is measured.
+func (r *run) late(res *Result, skipped []Skipped) {
+	if slices.ContainsFunc(skipped, func(s Skipped) bool { return s.Cause != OnlyB && s.Cause != Skips }) {
+		return
+	}
 	for i, g := range r.Gates {
-		missing, tooClose := time.Duration(0), 0
+		missing, never := time.Duration(0), 0
 		for _, b := range r.benchmarks {
-			for _, m := range r.metrics(b) {
-				if m.unit != g.Metric || m.exact {
-					continue
-				}
-				samples, among := m.deciding(b.suspects[m.unit], r.suspected)
-				if len(samples.Logs) > 0 && g.Check(samples.Compare(among)).Verdict != compare.Undecided {
-					continue
-				}
-				more, possible := samples.ToDecide(g, among)
-				if !possible {
-					tooClose++
-					continue
-				}
-				missing += more
+			more, possible := r.need(b, g)
+			if missing += more; !possible {
+				never++
 			}
 		}
 		out := &res.Gates[i]
@@ -241,9 +270,9 @@ func (r *run) late(res *Result) {
 			continue
 		}
 		out.TimeToDecide = math.Ceil(missing.Seconds())
-		out.Text += fmt.Sprintf("; about %s more would decide all", rounded(out.TimeToDecide))
-		if tooClose > 0 {
-			out.Text += fmt.Sprintf(" but %d, which are too close to the bound", tooClose)
+		out.Text += fmt.Sprintf("; about %s more should decide most", rounded(out.TimeToDecide))
+		if never > 0 {
+			out.Text += fmt.Sprintf(", but not %d that are too close to the bound or have no figure", never)
 		}
 	}
 }

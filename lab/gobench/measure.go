@@ -125,6 +125,20 @@ func (r *run) choose(want func(*benchmark) bool) (todo [][]*benchmark) {
 	return todo
 }
 
+// cost is the mean time of a generation with its share of the linking.
+func (r *run) cost(b *benchmark) time.Duration {
+	if len(b.rounds) > 0 {
+		return b.cost()
+	}
+	shared := 0
+	for _, x := range r.benchmarks {
+		if x.pkg == b.pkg {
+			shared++
+		}
+	}
+	return b.cost() + b.pkg.linking/time.Duration(max(1, shared))
+}
+
 // cost is the mean time of a generation or, before the first, about what it should take.
 func (b *benchmark) cost() (mean time.Duration) {
 	if len(b.rounds) == 0 {

@@ -33,6 +33,7 @@ type Result struct {
 	// TimeToDecide is how much longer the measurement must be to decide what is not decided or, with
 	// fewer than 4 generations, to give an interval, in seconds; 0: everything is, or it is not known.
 	TimeToDecide float64   `json:"would_decide_s"`
+	short        bool      // it is for intervals
 	Started      time.Time `json:"started"`
 	Seconds      float64   `json:"seconds"` // of the measurement, without building
 	Seed         uint64    `json:"seed"`
@@ -146,12 +147,18 @@ func (r *run) result() *Result {
 	comparisons := r.compareAll(metrics)
 	var floors []float64
 	var scatters []Scatter
-	missing, forIntervals, short := time.Duration(0), time.Duration(0), 0
+	missing, forIntervals, spent, short := time.Duration(0), time.Duration(0), time.Duration(0), 0
 	var changed []string
+	skipped := slices.Clone(r.skipped) // before what there was no time for
 	for _, b := range r.benchmarks {
+		spent += time.Duration(len(b.rounds)) * b.cost()
 		if len(metrics[b]) == 0 {
 			if b.failures < mostFailures {
 				r.skip(Unmeasured, b.pkg.path, bareSuffix(b.name, b.procs), "%s", cmp.Or(b.pkg.broken, "there was no time for it"))
+				if b.pkg.broken == "" {
+					short++
+					forIntervals += compare.MinSamples * r.cost(b)
+				}
 			}
 			continue
 		}
@@ -186,7 +193,7 @@ func (r *run) result() *Result {
 		missing += longest
 		if n := compare.MinSamples - len(b.rounds); n > 0 && x.Verdict == compare.NotDecided {
 			short++
-			forIntervals += time.Duration(n) * b.cost()
+			forIntervals += time.Duration(n) * r.cost(b)
 		}
 		if x.Scatter != nil {
 			scatters = append(scatters, *x.Scatter)
@@ -212,8 +219,12 @@ func (r *run) result() *Result {
 	}
 	if short > 0 {
 		missing = forIntervals // before there are intervals, nothing says how long it takes to decide
+		if len(r.benchmarks) > fewToScreen {
+			// They come from the screen, which begins after the pilot.
+			missing = max(missing, time.Duration(float64(spent+forIntervals+mostCount)/(longScreenShare-pilotShare))-r.Budget)
+		}
 	}
-	res.TimeToDecide = math.Ceil(missing.Seconds())
+	res.TimeToDecide, res.short = math.Ceil(missing.Seconds()), short > 0
 	res.Layouts.Floor = compare.Median(floors)
 	if len(scatters) > 0 {
 		res.Layouts.Median = middle(scatters)
@@ -222,7 +233,7 @@ func (r *run) result() *Result {
 	for _, g := range r.Gates {
 		res.Gates = append(res.Gates, res.check(g))
 	}
-	r.late(res)
+	r.late(res, skipped)
 	if len(res.Benchmarks) == 0 && len(res.Equal) == 0 {
 		res.Valid, res.Reason = false, ErrNothing.Error()+r.whyNothing()
 	}

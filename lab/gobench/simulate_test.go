@@ -35,6 +35,7 @@ type machine struct {
 	grows         string  // the benchmark whose operations take longer the more there are
 	setup         float64 // allocations of the first benchmark of a process, for the state that all share
 	reverses      bool    // B has its benchmarks in the reverse order
+	skipped       []Skipped
 	links         int
 }
 
@@ -111,7 +112,7 @@ func simulate(t *testing.T, m *machine, names []string, o Options) (res *Result)
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		r := &run{Options: o, random: m.random, layouts: true, began: time.Now(), deadline: time.Now().Add(o.Budget), temp: dir, reported: map[string]bool{Time: true, CPU: true, Bytes: true, Allocs: true}, units: map[string]int{}, runJob: m.run, link: m.link}
+		r := &run{Options: o, random: m.random, layouts: true, began: time.Now(), deadline: time.Now().Add(o.Budget), temp: dir, reported: map[string]bool{Time: true, CPU: true, Bytes: true, Allocs: true}, units: map[string]int{}, runJob: m.run, link: m.link, skipped: m.skipped}
 		r.Sides = [2]Side{{Title: "A"}, {Title: "B"}}
 		p := &pkg{path: "p", sides: [2]*binary{{path: "a"}, {path: "b"}}}
 		for _, name := range names {
