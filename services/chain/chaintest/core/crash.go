@@ -30,7 +30,7 @@ func survivesKill(c *chaintest.Client) {
 		accounts[i] = c.NewAccount(10)
 	}
 	seen := map[common.Hash]chaintest.Receipt{}
-	for range quicktest.Of(3, 8) { // make soak-chain: 200
+	for range quicktest.Of(3, 8) { // services/chain/soak kills it more often
 		accepted := make([][]*types.Transaction, senders)
 		var all sync.WaitGroup
 		var count atomic.Int64

@@ -1,0 +1,5 @@
+//go:build race
+
+package gobench
+
+const raceEnabled = true
