@@ -108,9 +108,9 @@ func (c *Chain) StateAt(header *types.Header) (*gethstate.StateDB, error) {
 		c.mu.RUnlock()
 		return nil, fmt.Errorf("block %d was taken back", header.Number)
 	}
-	root := c.blocks[n].root
+	root, states := c.blocks[n].root, c.states
 	c.mu.RUnlock()
-	return gethstate.New(root, c.states)
+	return gethstate.New(root, states)
 }
 
 // Kept implements api.States.

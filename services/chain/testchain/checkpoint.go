@@ -12,28 +12,23 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/ethereum/go-ethereum/core/types"
-
-	"dyno/services/chain/execution"
 )
 
-// defaultCheckpoint is a second of calls that are made again at a start. A chain with more blocks has
-// its next checkpoint after as many as it has, so that each block is written a bounded number of times.
+// defaultCheckpoint is a second of calls that are made again at a start.
 const defaultCheckpoint = 2_000
 
 // checkpointed is the record at the end of a checkpoint, after its parts.
 const checkpointed = "checkpoint"
 
-// kept is what the last record of a checkpoint has: the chain, beside its blocks and states.
+// kept is what the last record of a checkpoint has: the chain, beside its parts.
 type kept struct {
-	From      uint64          `json:"from"` // the record with which the checkpoint begins
-	Genesis   json.RawMessage `json:"genesis"`
-	Root      common.Hash     `json:"root"`
-	Taken     uint64          `json:"taken"`
-	Settings  keptSettings    `json:"settings"`
-	Next      keptNext        `json:"next"`
-	Pool      []hexutil.Bytes `json:"pool"`
-	Snapshots []keptSnapshot  `json:"snapshots"`
+	From     uint64          `json:"from"` // the record with which the checkpoint begins
+	Genesis  json.RawMessage `json:"genesis"`
+	Root     common.Hash     `json:"root"`
+	Taken    uint64          `json:"taken"`
+	Settings keptSettings    `json:"settings"`
+	Next     keptNext        `json:"next"`
+	Pool     []common.Hash   `json:"pool"`
 }
 
 type keptSettings struct {
@@ -54,12 +49,13 @@ type keptNext struct {
 	Random  *common.Hash `json:"random"`
 }
 
+// keptSnapshot is a snapshot, a part of its own.
 type keptSnapshot struct {
-	ID     uint64          `json:"id"`
-	Blocks int             `json:"blocks"`
-	Root   common.Hash     `json:"root"`
-	Next   keptNext        `json:"next"`
-	Pool   []hexutil.Bytes `json:"pool"`
+	ID     uint64        `json:"id"`
+	Blocks int           `json:"blocks"`
+	Root   common.Hash   `json:"root"`
+	Next   keptNext      `json:"next"`
+	Pool   []common.Hash `json:"pool"`
 }
 
 func (n forNext) kept() keptNext {
@@ -70,94 +66,74 @@ func (k keptNext) next() forNext {
 	return forNext{clock{k.Offset, k.Last, k.Exact, k.Step}, k.BaseFee.ToInt(), k.Random}
 }
 
-func encodePool(txs []*types.Transaction) (raws []hexutil.Bytes, err error) {
-	for _, tx := range txs {
-		raw, err := tx.MarshalBinary()
-		if err != nil {
-			return nil, err
-		}
-		raws = append(raws, raw)
-	}
-	return raws, nil
+// fail ends the chain after an error that only a new start can resolve.
+func (c *Chain) fail(err error) {
+	c.broken = true
+	c.o.Fail(err)
 }
 
-func decodePool(raws []hexutil.Bytes) (txs []*types.Transaction, err error) {
-	for _, raw := range raws {
-		tx, err := execution.DecodeTransaction(raw)
-		if err != nil {
-			return nil, err
-		}
-		txs = append(txs, tx)
-	}
-	return txs, nil
-}
-
-// shorten begins the journal again with the chain as it is. If that fails, the journal is as good as
-// before, and the next attempt is after as many calls.
+// shorten begins the journal again with the chain as it is, where the next start would make many calls
+// again.
 func (c *Chain) shorten() {
-	c.work = 0
-	if err := c.checkpoint(); err != nil && c.o.Log != nil {
-		c.o.Log.Warn("the journal of the test chain stays as long as it is", "reason", err)
+	if c.broken || c.o.Still || c.work < c.o.Checkpoint {
+		return
+	}
+	err := c.checkpoint()
+	if err == nil {
+		c.work = 0
+	} else if c.o.Log != nil {
+		c.o.Log.Warn("the journal of the test chain stays as long as it is, and a start makes its calls again", "calls and blocks", c.work, "reason", err)
 	}
 }
 
 // checkpoint writes all of the chain to the journal, and removes the records before. A crash at any
-// moment loses nothing: until the last record is durable the ones before are there.
+// moment loses nothing: until the last record is durable the ones before are there. What does not fit
+// into the journal is an error before anything is written.
 func (c *Chain) checkpoint() error {
-	if err := c.log.Roll(); err != nil { // so that all records before can be removed
-		return err
-	}
 	_, begin := c.log.Bounds()
-	k, err := c.keep()
+	records, err := c.encode(begin)
 	if err != nil {
 		return err
 	}
-	k.From = begin
-	states := newStates()
-	w := &writer{log: c.log, from: c.states, to: states, seen: map[common.Hash]bool{}}
-	for _, s := range c.blocks {
-		if err := errors.Join(w.block(s), w.state(s.root)); err != nil {
+	if err := c.log.Roll(); err != nil { // so that all records before can be removed
+		return err
+	}
+	for batch := range batches(records) {
+		if _, err := c.log.Append(batch, nil); err != nil {
 			return err
+		}
+	}
+	return c.log.Trim(begin)
+}
+
+// encode makes the records of a checkpoint that begins with a number.
+func (c *Chain) encode(begin uint64) ([][]byte, error) {
+	e := &encoder{states: c.states, seen: map[common.Hash]bool{}}
+	for _, s := range c.blocks {
+		if err := errors.Join(e.block(s), e.state(s.root)); err != nil {
+			return nil, err
 		}
 	}
 	for _, s := range c.snapshots {
-		if err := w.state(s.root); err != nil {
-			return err
+		if err := errors.Join(e.state(s.root), e.snapshot(s)); err != nil {
+			return nil, err
 		}
 	}
-	if err := errors.Join(w.state(c.root), w.flush()); err != nil {
-		return err
+	pool, err := e.pool(c.pool)
+	if err := errors.Join(err, e.state(c.root)); err != nil {
+		return nil, err
 	}
-	text, err := json.Marshal(k)
+	k := kept{From: begin, Genesis: c.genesis.JSON(), Root: c.root, Taken: c.taken, Next: c.forNext.kept(), Pool: pool}
+	k.Settings = keptSettings{Manual: c.manual, Interval: c.interval, Coinbase: c.coinbase, GasLimit: c.gasLimit, Everybody: c.everybody}
+	k.Settings.Impersonated = slices.SortedFunc(maps.Keys(c.impersonated), common.Address.Cmp)
+	text, err := json.Marshal(&k)
 	if err == nil {
 		text, err = json.Marshal(call{Method: checkpointed, Params: text})
 	}
 	if err == nil {
-		_, err = c.log.Append([][]byte{text}, nil)
+		err = e.record(text)
 	}
-	if err != nil {
-		return err
-	}
-	c.states = states // without what no block and no snapshot has
-	return c.log.Trim(begin)
-}
-
-func (c *Chain) keep() (*kept, error) {
-	k := &kept{Genesis: c.genesis.JSON(), Root: c.root, Taken: c.taken, Next: c.forNext.kept()}
-	k.Settings = keptSettings{Manual: c.manual, Interval: c.interval, Coinbase: c.coinbase, GasLimit: c.gasLimit, Everybody: c.everybody}
-	k.Settings.Impersonated = slices.SortedFunc(maps.Keys(c.impersonated), common.Address.Cmp)
-	var err error
-	if k.Pool, err = encodePool(c.pool); err != nil {
-		return nil, err
-	}
-	for _, s := range c.snapshots {
-		pool, err := encodePool(s.pool)
-		if err != nil {
-			return nil, err
-		}
-		k.Snapshots = append(k.Snapshots, keptSnapshot{s.id, s.blocks, s.root, s.forNext.kept(), pool})
-	}
-	return k, nil
+	return e.records, err
 }
 
 // endOf is how the last record of a checkpoint begins, as json.Marshal writes it.
@@ -189,20 +165,14 @@ func (c *Chain) restore(k *kept, p *parts) error {
 	if p == nil || len(p.blocks) == 0 {
 		return errors.New("a checkpoint ends that has no beginning")
 	}
-	pool, err := decodePool(k.Pool)
+	pool, err := p.pool(k.Pool)
 	if err != nil {
 		return err
 	}
-	var snapshots []*snapshot
-	for _, s := range k.Snapshots {
-		waiting, err := decodePool(s.Pool)
-		if err != nil {
-			return err
+	for _, s := range p.snapshots {
+		if s.blocks < 1 || s.blocks > len(p.blocks) {
+			return fmt.Errorf("snapshot %d has %d blocks of %d", s.id, s.blocks, len(p.blocks))
 		}
-		if s.Blocks < 1 || s.Blocks > len(p.blocks) {
-			return fmt.Errorf("snapshot %d has %d blocks of %d", s.ID, s.Blocks, len(p.blocks))
-		}
-		snapshots = append(snapshots, &snapshot{s.ID, s.Blocks, s.Root, s.Next.next(), waiting})
 	}
 	c.states, c.blocks = p.states, nil
 	c.byHash, c.index = map[common.Hash]uint64{}, map[common.Hash]place{}
@@ -213,7 +183,7 @@ func (c *Chain) restore(k *kept, p *parts) error {
 		c.root = s.root
 		c.append(s.block, s.receipts)
 	}
-	c.root, c.taken, c.forNext, c.pool, c.snapshots, c.work = k.Root, k.Taken, k.Next.next(), pool, snapshots, 0
+	c.root, c.taken, c.forNext, c.pool, c.snapshots, c.work = k.Root, k.Taken, k.Next.next(), pool, p.snapshots, 0
 	set := k.Settings
 	c.settings = settings{set.Manual, set.Interval, set.Coinbase, set.GasLimit, map[common.Address]bool{}, set.Everybody}
 	for _, of := range set.Impersonated {

@@ -2,15 +2,15 @@ package testchain_test
 
 import (
 	"fmt"
+	"math/big"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
 
 	"dyno/parts/quicktest"
 	"dyno/parts/vfs/faultdisk"
@@ -86,9 +86,13 @@ func testCheckpoint(t *testing.T, seed uint64) {
 		if i%10 < 9 {
 			continue
 		}
-		next := disk.Crash(seed)
-		_ = s.Close() // its disk has no power
-		disk, short.FS = next, next
+		if i%20 < 10 {
+			next := disk.Crash(seed)
+			_ = s.Close() // its disk has no power
+			disk, short.FS = next, next
+		} else {
+			s.close()
+		}
 		s = openAs(t, "data", short)
 		if got, want := s.image(), plain.image(); got != want {
 			t.Fatalf("seed %d, after %d calls: %swant %s", seed, i, got, want)
@@ -100,7 +104,8 @@ func testCheckpoint(t *testing.T, seed uint64) {
 	s.close()
 }
 
-// A checkpoint that the disk ends loses nothing, at whichever of its writes.
+// A checkpoint that the disk ends loses nothing, at whichever of its writes, when the chain is closed and
+// when it is opened.
 func TestCheckpointEnds(t *testing.T) {
 	disk := faultdisk.New()
 	s := openAs(t, "data", testchain.Options{FS: disk, Fail: func(err error) { t.Error(err) }})
@@ -110,77 +115,200 @@ func TestCheckpointEnds(t *testing.T) {
 	}
 	before := s.image()
 	s.close()
-	for n := 1; ; n++ {
-		broken := disk.CrashClean()
-		failed := false
-		s := openAs(t, "data", testchain.Options{FS: broken, Checkpoint: 1, Fail: func(error) { failed = true }})
+	same := func(broken *faultdisk.Disk, n int) (written bool) {
+		t.Helper()
+		again := openAs(t, "data", testchain.Options{FS: broken.Crash(uint64(n)), Fail: func(err error) { t.Error(err) }})
+		if got := again.image(); got != before {
+			t.Fatalf("the disk failed at %d: %swant %s", n, got, before)
+		}
+		first, _ := again.Records()
+		again.want("true", "evm_revert", "0x0")
+		again.close()
+		return first > 1
+	}
+	fail := func(broken *faultdisk.Disk, n int) {
 		if n%2 == 0 {
 			broken.FailSync(n / 2)
 		} else {
 			broken.FailWrite(n/2 + 1)
 		}
+	}
+	ended, written := 0, 0
+	for n := 1; written < 4; n++ {
+		broken := disk.CrashClean() // 12 calls and blocks
+		s := openAs(t, "data", testchain.Options{FS: broken, Checkpoint: 13, Fail: func(error) {}})
+		fail(broken, n)
 		s.call("evm_setAutomine", true)
 		_ = s.Close() // the disk may have failed
-		again := openAs(t, "data", testchain.Options{FS: broken.Crash(uint64(n)), Fail: func(err error) { t.Error(err) }})
-		if got := again.image(); got != before {
-			t.Fatalf("the disk failed at %d: %swant %s", n, got, before)
+		closed := same(broken, n)
+
+		broken = disk.CrashClean()
+		fail(broken, n)
+		c, err := testchain.Open(t.Context(), "data", nil, testchain.Options{FS: broken, Checkpoint: 1, Fail: func(error) {}})
+		if err == nil {
+			_ = c.Close()
 		}
-		again.want("true", "evm_revert", "0x0")
-		again.close()
-		if n > 40 && !failed {
-			return
+		if opened := same(broken, n); opened && closed {
+			written++
+		} else {
+			ended++
 		}
+	}
+	if ended < 6 {
+		t.Errorf("the disk has ended %d checkpoints", ended)
 	}
 }
 
-// A chain that grows has its journal begin again whenever it has doubled.
-func TestJournalBeginsAgain(t *testing.T) {
-	dir := t.TempDir()
-	s := openAs(t, dir, testchain.Options{Checkpoint: 10, Fail: func(err error) { t.Error(err) }})
-	defer s.close()
-	began := map[string]bool{}
-	for range 200 {
+// mine makes blocks, each by a call.
+func (s *suite) mine(blocks int) {
+	s.t.Helper()
+	for range blocks {
 		s.want(`"0x0"`, "evm_mine")
-		files, err := filepath.Glob(filepath.Join(dir, testchain.Folder, "*.seg"))
-		if err != nil || len(files) == 0 {
-			t.Fatal(files, err)
-		}
-		began[files[0]] = true
-	}
-	if len(began) < 5 {
-		t.Errorf("over 200 blocks the journal began %d times", len(began))
 	}
 }
 
-// A journal does not grow with what was taken back.
+// records checks how many records the journal has, and whether it has begun again since.
+func (s *suite) records(when string, since uint64, again bool, least, most uint64) (first uint64) {
+	s.t.Helper()
+	first, next := s.Records()
+	if first > since != again {
+		s.t.Errorf("%s: the journal begins with record %d, before with %d", when, first, since)
+	}
+	if n := next - first; n < least || n > most {
+		s.t.Errorf("%s: the journal has %d records, want %d to %d", when, n, least, most)
+	}
+	return first
+}
+
+// The journal begins again when a chain with many calls is opened or closed, and never within a call.
+func TestJournalBeginsAgain(t *testing.T) {
+	disk := faultdisk.New()
+	o := testchain.Options{FS: disk, Checkpoint: 100, Fail: func(err error) { t.Error(err) }}
+	s := openAs(t, "data", o)
+	s.mine(200) // 1 record of the genesis, 1 of each call; 400 calls and blocks
+	first := s.records("after calls", 1, false, 201, 201)
+	s.close()
+	s = openAs(t, "data", o)
+	// A block, and of its state some nodes, codes and preimages.
+	first = s.records("opened after it was closed", first, true, 201, 201*20)
+	s.mine(49)
+	s.close() // 98 calls and blocks
+	s = openAs(t, "data", o)
+	s.records("closed after few calls", first, false, 250, 249*20)
+	s.mine(10)
+	s.records("after more calls", first, false, 260, 259*20)
+	o.FS = disk.CrashClean() // as kill -9 leaves it
+	_ = s.Close()
+	s = openAs(t, "data", o)
+	s.records("opened after kill -9", first, true, 260, 260*20)
+	if s.Head().Number.Uint64() != 259 {
+		t.Errorf("the head is block %v", s.Head().Number)
+	}
+	s.close()
+}
+
+// A journal does not grow with what was taken back before the last start or end.
 func TestJournalBounded(t *testing.T) {
-	dir := t.TempDir()
-	s := openAs(t, dir, testchain.Options{Checkpoint: 50, Fail: func(err error) { t.Error(err) }})
-	defer s.close()
-	size := func() (bytes int64) {
-		files, err := os.ReadDir(filepath.Join(dir, testchain.Folder))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range files {
-			info, err := f.Info()
-			if err != nil {
-				t.Fatal(err)
+	grown := func(checkpoint int) (first, last uint64) {
+		dir := t.TempDir()
+		for session := range 5 {
+			s := openAs(t, dir, testchain.Options{Checkpoint: checkpoint, Fail: func(err error) { t.Error(err) }})
+			for range 30 {
+				id := s.call("evm_snapshot")
+				s.send(1)
+				s.want("true", "evm_revert", strings.Trim(id, `"`))
 			}
-			bytes += info.Size()
+			s.close()
+			s = openAs(t, dir, testchain.Options{Still: true})
+			from, next := s.Records()
+			s.close()
+			if last = next - from; session == 0 {
+				first = last
+			}
 		}
-		return bytes
+		return first, last
 	}
-	loop := func(times int) int64 {
-		for range times {
-			id := s.call("evm_snapshot")
-			s.send(1)
-			s.want("true", "evm_revert", strings.Trim(id, `"`))
+	if first, last := grown(50); first < 10 || first != last {
+		t.Errorf("after 30 reverts the journal has %d records, after 150 %d", first, last)
+	}
+	if first, last := grown(1 << 30); first != 91 || last != 451 {
+		t.Errorf("without checkpoints the journal has %d records, and then %d", first, last)
+	}
+}
+
+// waiting is a chain whose pool has some large transactions, and so have many snapshots.
+func waiting(t *testing.T, o testchain.Options, dir string) *suite {
+	s := openAs(t, dir, o)
+	s.want("null", "evm_setAutomine", false)
+	for i := range 20 {
+		s.sign(&types.DynamicFeeTx{Gas: 2_000_000, To: &to, Value: big.NewInt(int64(i)), Data: make([]byte, 100_000)})
+		s.call("evm_snapshot")
+	}
+	s.want("null", "anvil_dropAllTransactions")
+	return s
+}
+
+// What waits in many snapshots is in a checkpoint once.
+func TestCheckpointOfPool(t *testing.T) {
+	dir, o := t.TempDir(), testchain.Options{Checkpoint: 20, Fail: func(err error) { t.Error(err) }}
+	s := waiting(t, o, dir)
+	s.close()
+	s = openAs(t, dir, o)
+	defer s.close()
+	s.records("with 20 snapshots", 1, true, 40, 150)
+	if bytes := s.Bytes(); bytes > 3<<20 {
+		t.Errorf("the journal has %d bytes, and what waits 2,000,000", bytes)
+	}
+	for id := 19; id >= 0; id-- {
+		s.want("true", "evm_revert", id)
+		if got, _ := s.Stats(); got != id+1 {
+			t.Errorf("snapshot %d has %d transactions, want %d", id, got, id+1)
 		}
-		return size()
 	}
-	first := loop(100)
-	if last := loop(400); last > 2*first {
-		t.Errorf("after 100 reverts the journal has %d bytes, after 500 %d", first, last)
+}
+
+// A checkpoint of what the journal does not take writes nothing, and the next start makes the calls again.
+func TestCheckpointTooLarge(t *testing.T) {
+	defer testchain.LimitRecords(90_000)()
+	dir, o := t.TempDir(), testchain.Options{Checkpoint: 20, Fail: func(err error) { t.Error(err) }}
+	s := waiting(t, o, dir)
+	s.close()
+	for range 2 {
+		s = openAs(t, dir, o)
+		s.records("without a checkpoint", 1, false, 43, 43) // the genesis, 42 calls
+		s.close()
+	}
+	s = openAs(t, dir, o)
+	defer s.close()
+	s.want("true", "evm_revert", 19)
+	if got, _ := s.Stats(); got != 20 {
+		t.Errorf("%d transactions wait", got)
+	}
+}
+
+// A chain that is not known, after a call that panicked, is not kept when it is closed.
+func TestPanickedIsNotKept(t *testing.T) {
+	dir := t.TempDir()
+	s := openAs(t, dir, testchain.Options{Checkpoint: 1, Fail: func(error) {}})
+	s.mine(1)
+	head := s.Head().Hash()
+	back := testchain.Replace("evm_mine", func(_ *testchain.Chain, mine func() (any, error)) (any, error) {
+		_, err := mine()
+		panic(err)
+	})
+	defer back()
+	func() {
+		defer func() { _ = recover() }()
+		s.call("evm_mine")
+	}()
+	if s.Head().Hash() == head {
+		t.Error("the call did nothing")
+	}
+	s.close()
+	back()
+	s = openAs(t, dir, testchain.Options{Still: true})
+	defer s.close()
+	if s.Head().Hash() != head {
+		t.Errorf("the head is block %v", s.Head().Number)
 	}
 }

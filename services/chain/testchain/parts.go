@@ -2,8 +2,10 @@ package testchain
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/rawdb"
@@ -12,7 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/ethereum/go-ethereum/trie"
 
-	"dyno/parts/wal"
+	"dyno/services/chain/execution"
 )
 
 // The first byte of a checkpoint's part. Calls begin with that of a JSON object.
@@ -21,12 +23,33 @@ const (
 	nodePart     = 'n' // of a trie
 	codePart     = 'c'
 	preimagePart = 'p' // of an address or a slot, of which tries have the hash
+	txPart       = 't' // a transaction that waits, now or in snapshots, which have its hash
+	snapshotPart = 's' // after the transactions of its pool
 )
 
 func isPart(record []byte) bool { return len(record) > 0 && record[0] != '{' }
 
-// partBatch is the bytes of parts that are written together.
+// partBatch is the bytes of records that are written together, beside the last of them.
 const partBatch = 4 << 20
+
+// largestRecord bounds a record of a checkpoint, in bytes: the log takes 32 MiB together. Tests lower it.
+var largestRecord = 24 << 20
+
+// batches are the records that are written together.
+func batches(records [][]byte) iter.Seq[[][]byte] {
+	return func(yield func([][]byte) bool) {
+		for len(records) > 0 {
+			n := 0
+			for size := 0; n < len(records) && size < partBatch; n++ {
+				size += len(records[n])
+			}
+			if !yield(records[:n]) {
+				return
+			}
+			records = records[n:]
+		}
+	}
+}
 
 // blockRecord is a block in a checkpoint.
 type blockRecord struct {
@@ -35,34 +58,58 @@ type blockRecord struct {
 	Root     common.Hash
 }
 
-// writer writes the parts of a checkpoint, and copies states.
-type writer struct {
-	log      *wal.Log
-	from, to *states
-	seen     map[common.Hash]bool // nodes and codes that were copied
-
-	batch [][]byte
-	bytes int
+// encoder makes the records of a checkpoint.
+type encoder struct {
+	states  *states
+	seen    map[common.Hash]bool // nodes, codes, preimages and transactions that are in the records
+	records [][]byte
 }
 
-func (w *writer) add(kind byte, content []byte) error {
-	w.batch = append(w.batch, append([]byte{kind}, content...))
-	if w.bytes += len(content); w.bytes < partBatch {
-		return nil
+func (e *encoder) part(kind byte, content []byte) error {
+	return e.record(append([]byte{kind}, content...))
+}
+
+func (e *encoder) record(text []byte) error {
+	if len(text) > largestRecord {
+		return fmt.Errorf("a record of %d bytes (%.20q) is too large for the journal: it takes %d bytes", len(text), text, largestRecord)
 	}
-	return w.flush()
+	e.records = append(e.records, text)
+	return nil
 }
 
-func (w *writer) flush() error {
-	if len(w.batch) == 0 {
-		return nil
+// pool returns the hashes of transactions that wait, which are parts.
+func (e *encoder) pool(txs []*types.Transaction) ([]common.Hash, error) {
+	hashes := make([]common.Hash, len(txs))
+	for i, tx := range txs {
+		hash := tx.Hash()
+		if hashes[i] = hash; e.seen[hash] {
+			continue
+		}
+		e.seen[hash] = true
+		raw, err := tx.MarshalBinary()
+		if err == nil {
+			err = e.part(txPart, raw)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	_, err := w.log.Append(w.batch, nil)
-	w.batch, w.bytes = nil, 0
-	return err
+	return hashes, nil
 }
 
-func (w *writer) block(s *sealed) error {
+func (e *encoder) snapshot(s *snapshot) error {
+	pool, err := e.pool(s.pool)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(&keptSnapshot{s.id, s.blocks, s.root, s.forNext.kept(), pool})
+	if err != nil {
+		return err
+	}
+	return e.part(snapshotPart, text)
+}
+
+func (e *encoder) block(s *sealed) error {
 	r := blockRecord{Block: s.block, Root: s.root}
 	for _, receipt := range s.receipts {
 		r.Receipts = append(r.Receipts, (*types.ReceiptForStorage)(receipt))
@@ -71,34 +118,32 @@ func (w *writer) block(s *sealed) error {
 	if err != nil {
 		return err
 	}
-	return w.add(blockPart, content)
+	return e.part(blockPart, content)
 }
 
-// state copies what a state has beyond those that were copied before.
-func (w *writer) state(root common.Hash) error {
-	return w.trie(trie.StateTrieID(root), func(key common.Hash, value []byte) error {
+// state adds what a state has beyond those before.
+func (e *encoder) state(root common.Hash) error {
+	return e.trie(trie.StateTrieID(root), func(key common.Hash, value []byte) error {
 		var account types.StateAccount
 		if err := rlp.DecodeBytes(value, &account); err != nil {
 			return err
 		}
-		if hash := common.BytesToHash(account.CodeHash); hash != types.EmptyCodeHash && !w.seen[hash] {
-			w.seen[hash] = true
-			code := rawdb.ReadCode(w.from.disk, hash)
-			rawdb.WriteCode(w.to.disk, hash, code)
-			if err := w.add(codePart, code); err != nil {
+		if hash := common.BytesToHash(account.CodeHash); hash != types.EmptyCodeHash && !e.seen[hash] {
+			e.seen[hash] = true
+			if err := e.part(codePart, rawdb.ReadCode(e.states.disk, hash)); err != nil {
 				return err
 			}
 		}
-		return w.trie(trie.StorageTrieID(root, key, account.Root), func(common.Hash, []byte) error { return nil })
+		return e.trie(trie.StorageTrieID(root, key, account.Root), func(common.Hash, []byte) error { return nil })
 	})
 }
 
-// trie copies the nodes of a trie that were not, and calls visit for the values below them.
-func (w *writer) trie(id *trie.ID, visit func(key common.Hash, value []byte) error) error {
-	if id.Root == types.EmptyRootHash || w.seen[id.Root] {
+// trie adds the nodes of a trie that are not there, and calls visit for the values below them.
+func (e *encoder) trie(id *trie.ID, visit func(key common.Hash, value []byte) error) error {
+	if id.Root == types.EmptyRootHash || e.seen[id.Root] {
 		return nil
 	}
-	t, err := trie.New(id, w.from.tries)
+	t, err := trie.New(id, e.states.tries)
 	if err != nil {
 		return err
 	}
@@ -109,45 +154,46 @@ func (w *writer) trie(id *trie.ID, visit func(key common.Hash, value []byte) err
 	for descend := true; nodes.Next(descend); {
 		if nodes.Leaf() {
 			key := common.BytesToHash(nodes.LeafKey())
-			if err := errors.Join(w.preimage(key), visit(key, nodes.LeafBlob())); err != nil {
+			if err := errors.Join(e.preimage(key), visit(key, nodes.LeafBlob())); err != nil {
 				return err
 			}
 		}
 		hash := nodes.Hash()
-		descend = !w.seen[hash]
+		descend = !e.seen[hash]
 		if hash == (common.Hash{}) || !descend {
 			continue
 		}
-		w.seen[hash] = true
-		blob := bytes.Clone(nodes.NodeBlob())
-		rawdb.WriteLegacyTrieNode(w.to.disk, hash, blob)
-		if err := w.add(nodePart, blob); err != nil {
+		e.seen[hash] = true
+		if err := e.part(nodePart, nodes.NodeBlob()); err != nil {
 			return err
 		}
 	}
 	return nodes.Error()
 }
 
-func (w *writer) preimage(of common.Hash) error {
-	if w.seen[of] {
+func (e *encoder) preimage(of common.Hash) error {
+	if e.seen[of] {
 		return nil
 	}
-	w.seen[of] = true
-	preimage := w.from.tries.Preimage(of)
+	e.seen[of] = true
+	preimage := e.states.tries.Preimage(of)
 	if preimage == nil {
 		return nil
 	}
-	rawdb.WritePreimages(w.to.disk, map[common.Hash][]byte{of: preimage})
-	return w.add(preimagePart, preimage)
+	return e.part(preimagePart, preimage)
 }
 
 // parts are what was read of a checkpoint.
 type parts struct {
-	states *states
-	blocks []*sealed
+	states    *states
+	blocks    []*sealed
+	txs       map[common.Hash]*types.Transaction
+	snapshots []*snapshot
 }
 
-func newParts() *parts { return &parts{states: newStates()} }
+func newParts() *parts {
+	return &parts{states: newStates(), txs: map[common.Hash]*types.Transaction{}}
+}
 
 func (p *parts) add(record []byte) error {
 	kind, content := record[0], bytes.Clone(record[1:])
@@ -160,6 +206,14 @@ func (p *parts) add(record []byte) error {
 		rawdb.WritePreimages(p.states.disk, map[common.Hash][]byte{hash: content})
 	case blockPart:
 		return p.addBlock(content)
+	case snapshotPart:
+		return p.addSnapshot(content)
+	case txPart:
+		tx, err := execution.DecodeTransaction(content)
+		if err != nil {
+			return err
+		}
+		p.txs[tx.Hash()] = tx
 	default:
 		return fmt.Errorf("a part of a checkpoint has the kind %q, which this version does not know", kind)
 	}
@@ -186,4 +240,26 @@ func (p *parts) addBlock(content []byte) error {
 	}
 	p.blocks = append(p.blocks, s)
 	return nil
+}
+
+func (p *parts) addSnapshot(content []byte) error {
+	var k keptSnapshot
+	if err := json.Unmarshal(content, &k); err != nil {
+		return err
+	}
+	pool, err := p.pool(k.Pool)
+	p.snapshots = append(p.snapshots, &snapshot{k.ID, k.Blocks, k.Root, k.Next.next(), pool})
+	return err
+}
+
+// pool returns the transactions that have hashes.
+func (p *parts) pool(hashes []common.Hash) (txs []*types.Transaction, err error) {
+	for _, hash := range hashes {
+		tx := p.txs[hash]
+		if tx == nil {
+			return nil, fmt.Errorf("the transaction %v is not in the checkpoint", hash)
+		}
+		txs = append(txs, tx)
+	}
+	return txs, nil
 }

@@ -5,7 +5,8 @@
 // What changes the chain is a call, with the time at which it came, and in the journal before it is
 // answered. When the folder is opened again, the calls are made again, in their order, and give the
 // same chain: the one that was answered last, also after a call that took something back. Where there
-// are very many, the journal begins again with the chain as it is.
+// are many, the journal begins again with the chain as it is: when it is opened or closed, never
+// within a call.
 //
 // It is not for a chain that anyone relies on. A Chain owns the goroutine that makes blocks at
 // intervals, and that of the journal; Close ends both and waits.
@@ -54,6 +55,7 @@ type Chain struct {
 	mu      sync.RWMutex // guards what follows
 	now     time.Time    // of the call that is being made
 	version uint64       // grows with each call
+	broken  bool         // the chain must be opened again
 	work    int          // calls and blocks since the journal's last checkpoint
 	states  *states
 	grown   chan struct{} // closed when there is a block, or blocks are taken back
@@ -135,8 +137,8 @@ type Options struct {
 	Still bool
 	// Signed refuses transactions without a signature, whatever accounts are impersonated.
 	Signed bool
-	// Checkpoint is the number of calls and blocks after which the journal begins again with the chain
-	// as it is; 0: 2,000.
+	// Checkpoint is the number of calls and blocks from which on Open and Close have the journal begin
+	// again with the chain as it is; 0: 2,000.
 	Checkpoint int
 	FS         vfs.FS // nil: the operating system's
 }
@@ -163,6 +165,7 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chai
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the test chain in %s: %w", dir, err), c.log.Close())
 	}
+	c.shorten()
 	ctx, c.stop = context.WithCancel(context.Background())
 	if !o.Still {
 		c.task.Go(func() { c.tick(ctx) })
@@ -319,7 +322,7 @@ func (c *Chain) do(method string, params json.RawMessage) (any, error) {
 	ended := false
 	defer func() {
 		if !ended { // a panic: what was changed is not known
-			c.o.Fail(fmt.Errorf("the call %s of the test chain panicked; start again", method))
+			c.fail(fmt.Errorf("the call %s of the test chain panicked; start again", method))
 		}
 	}()
 	c.now = time.Now()
@@ -331,10 +334,8 @@ func (c *Chain) do(method string, params json.RawMessage) (any, error) {
 	} else if err = c.note(call{method, params, c.now.UnixNano()}); err == nil {
 		c.work++
 		if err = c.log.Sync(); err != nil {
-			c.o.Fail(err)
+			c.fail(err)
 			err = errors.New("the node cannot write to its disk")
-		} else if c.work >= max(c.o.Checkpoint, len(c.blocks)/2) {
-			c.shorten()
 		}
 	}
 	ended = true
@@ -361,7 +362,7 @@ func (c *Chain) note(r call) error {
 		err = c.log.AppendAsync([][]byte{text}, nil)
 	}
 	if err != nil {
-		c.o.Fail(err)
+		c.fail(err)
 	}
 	return err
 }
@@ -391,6 +392,9 @@ func (c *Chain) tick(ctx context.Context) {
 func (c *Chain) Close() error {
 	c.stop()
 	c.task.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shorten()
 	c.ahead.forget()
 	return c.log.Close()
 }

@@ -1,0 +1,25 @@
+package testchain
+
+import "encoding/json"
+
+// Records returns the number of the journal's first record, and the next one.
+func (c *Chain) Records() (first, next uint64) { return c.log.Bounds() }
+
+// Bytes returns what the journal takes on the disk.
+func (c *Chain) Bytes() int64 { return c.log.Size() }
+
+// LimitRecords bounds the records of checkpoints until the function that it returns is called.
+func LimitRecords(bytes int) (back func()) {
+	was := largestRecord
+	largestRecord = bytes
+	return func() { largestRecord = was }
+}
+
+// Replace has a call do something else until the function that it returns is called.
+func Replace(method string, do func(c *Chain, was func() (any, error)) (any, error)) (back func()) {
+	was := calls[method]
+	calls[method] = func(c *Chain, params json.RawMessage) (any, error) {
+		return do(c, func() (any, error) { return was(c, params) })
+	}
+	return func() { calls[method] = was }
+}
