@@ -64,10 +64,10 @@ func (m methods) sendRawTransactions(ctx context.Context, calls []jsonrpc.Call) 
 	}
 }
 
-// Refusal is why a transaction was refused, with a code.
+// Refusal is why the node refused a transaction or a read of what is pending, with a code.
 func Refusal(err error) *jsonrpc.Error {
 	switch {
-	case errors.Is(err, node.ErrOverloaded):
+	case errors.Is(err, node.ErrOverloaded), errors.Is(err, node.ErrPending):
 		return &jsonrpc.Error{Code: jsonrpc.LimitExceeded, Message: err.Error()}
 	case errors.Is(err, node.ErrFailed):
 		return &jsonrpc.Error{Code: jsonrpc.InternalError, Message: err.Error()}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 
+	"dyno/services/chain/jsonrpc"
 	"dyno/services/chain/node"
 )
 
@@ -105,4 +107,12 @@ func FuzzSplit(f *testing.F) {
 			t.Errorf("%x is split into %x, %v", body, raws, err)
 		}
 	})
+}
+
+// A read of what is pending that is refused is not about a transaction.
+func TestRefusedRead(t *testing.T) {
+	e := Refusal(fmt.Errorf("reading: %w", node.ErrPending))
+	if e.Code != jsonrpc.LimitExceeded || !strings.Contains(e.Message, "256 others wait") || strings.Contains(e.Message, "transaction") {
+		t.Errorf("%d %s", e.Code, e.Message)
+	}
 }

@@ -313,10 +313,7 @@ func (n *Node) Raws() (raws [][]byte) {
 func (n *Node) Close() error {
 	n.stop()
 	n.tasks.Wait()
-	if n.ahead.one.Acquire(context.Background()) == nil {
-		n.ahead.forget()
-		n.ahead.one.Release()
-	}
+	n.ahead.close()
 	var err error
 	if n.stopped() == nil && n.journal.Size() > 0 {
 		err = n.checkpoint()

@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -12,6 +14,9 @@ import (
 	"dyno/services/chain/execution"
 	"dyno/services/chain/limiter"
 )
+
+// errStopped is for a read after Close.
+var errStopped = errors.New("the node has stopped; ask again when it has started")
 
 // Bounds of what is executed to look ahead of the head, whatever gas its blocks may have: some 100 ms
 // of transfers, or a second of contracts.
@@ -26,7 +31,14 @@ const (
 // executed when a caller asks, and again when the head has grown or what waits has changed; what
 // only comes behind is added.
 type ahead struct {
-	one     *limiter.Limiter // one caller uses what follows, and executes
+	one    *limiter.Limiter // bounds the callers
+	mu     sync.Mutex       // held by the one that uses what follows, and executes
+	closed bool
+	drafts
+}
+
+// drafts are what was executed, and what is left of it.
+type drafts struct {
 	parent  *types.Header
 	changes uint64                  // of the pool
 	txs     types.Transactions      // that are tried, in their order
@@ -55,9 +67,14 @@ func (n *Node) PendingState(ctx context.Context) (db *gethstate.StateDB, header 
 func (n *Node) lookAhead(ctx context.Context, see func(*ahead)) error {
 	a := &n.ahead
 	if err := a.one.Acquire(ctx); err != nil {
-		return overloaded(err)
+		return overloaded(err, ErrPending)
 	}
 	defer a.one.Release()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return errStopped
+	}
 	for {
 		head, changes := n.chain.Head(), n.pool.Changes()
 		same := a.draft != nil && a.parent == head && a.draft.Header().Time == now(head)
@@ -141,5 +158,13 @@ func (a *ahead) forget() {
 	if a.beyond != nil {
 		a.beyond.Abandon()
 	}
-	*a = ahead{one: a.one}
+	a.drafts = drafts{}
+}
+
+// close ends the draft when the caller that uses it has returned; later ones get an error.
+func (a *ahead) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.forget()
+	a.closed = true
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math/big"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,6 +117,54 @@ func TestPendingWhileSealing(t *testing.T) {
 		if got := db.GetBalance(to).Uint64(); got != n+1 {
 			t.Fatalf("the balance is %d after %d transfers", got, n+1)
 		}
+	}
+}
+
+// With as many reads as may wait, a further one is refused, and Close waits for the one that executes, and
+// releases what it has left.
+func TestPendingClosed(t *testing.T) {
+	w := open(t, begin{dir: t.TempDir(), options: Options{Sealing: slow(t)}})
+	if err := w.send(w.from.Send(common.Address{1}, 1)); err != nil {
+		t.Fatal(err)
+	}
+	inside, leave := make(chan struct{}), make(chan struct{})
+	var closed atomic.Bool
+	var reads sync.WaitGroup
+	reads.Go(func() {
+		if err := w.lookAhead(t.Context(), func(a *ahead) {
+			close(inside)
+			<-leave
+			if closed.Load() {
+				t.Error("Close does not wait")
+			}
+		}); err != nil {
+			t.Error(err)
+		}
+	})
+	<-inside
+	results := make(chan error, mostLooking+1)
+	for range mostLooking + 1 {
+		reads.Go(func() {
+			_, _, err := w.PendingState(t.Context())
+			results <- err
+		})
+	}
+	if err := <-results; !errors.Is(err, ErrPending) {
+		t.Errorf("one too many: %v", err)
+	}
+	reads.Go(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		closed.Store(true)
+	})
+	close(leave)
+	reads.Wait()
+	if w.ahead.draft != nil || w.ahead.beyond != nil {
+		t.Error("the draft is not released")
+	}
+	if _, _, err := w.PendingState(t.Context()); !errors.Is(err, errStopped) {
+		t.Errorf("after Close: %v", err)
 	}
 }
 

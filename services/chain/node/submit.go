@@ -34,8 +34,11 @@ type Submitted struct {
 
 // Refusals that are not the transaction's fault.
 var (
-	// ErrOverloaded means that too many calls wait before this one.
+	// ErrOverloaded means that too many calls of Submit wait before this one.
 	ErrOverloaded = fmt.Errorf("the node is overloaded: %d calls wait until their signatures are checked; send the transaction again later", maxJudging)
+	// ErrPending means that too many reads of what is pending wait before this one, or that it waited too
+	// long.
+	ErrPending = fmt.Errorf("the node is overloaded: one read of pending is executed, and %d others wait for up to %v each; ask again later, or for the block latest", mostLooking, longestLook)
 	// ErrFailed means that judging the transaction panicked.
 	ErrFailed = errors.New("the method failed")
 )
@@ -127,7 +130,7 @@ func (n *Node) spread(ctx context.Context, count int, do func(int), refused func
 		}
 		for i := from; i < to; i++ {
 			if err != nil {
-				refused(i, overloaded(err))
+				refused(i, overloaded(err, ErrOverloaded))
 				continue
 			}
 			n.attempt(i, do, refused)
@@ -155,9 +158,10 @@ func (n *Node) attempt(i int, do func(int), refused func(int, error)) {
 	do(i)
 }
 
-func overloaded(err error) error {
+// overloaded is what the caller has for too many that wait, or another error of a limiter.
+func overloaded(err, instead error) error {
 	if errors.Is(err, limiter.ErrFull) || errors.Is(err, limiter.ErrTimeout) {
-		return ErrOverloaded
+		return instead
 	}
 	return err
 }

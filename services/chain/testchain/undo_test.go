@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/big"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,6 +91,37 @@ func (s *suite) refused(method string, params ...any) {
 	}
 	if result, err := s.all[method](s.t.Context(), text); err == nil {
 		s.t.Errorf("%s %s: %v, want an error", method, text, result)
+	}
+}
+
+// A state is read while the chain begins again.
+func TestStateAtWhileReset(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.close()
+	var reads sync.WaitGroup
+	defer reads.Wait()
+	done := make(chan struct{})
+	defer close(done)
+	ready := make(chan struct{})
+	reads.Go(func() {
+		for first := true; ; first = false {
+			db, err := s.StateAt(s.Head())
+			if err == nil && db.GetBalance(from).IsZero() {
+				t.Error("the account has nothing")
+			}
+			if first {
+				close(ready)
+			}
+			select {
+			case <-done:
+				return
+			default:
+			}
+		}
+	})
+	<-ready
+	for range 50 {
+		s.want("null", "anvil_reset")
 	}
 }
 

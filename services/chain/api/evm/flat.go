@@ -3,12 +3,16 @@ package evm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"dyno/services/chain/jsonrpc"
 )
+
+// errPending is go-ethereum's: what is not sealed is not traced.
+var errPending = errors.New("tracing on top of pending is not supported")
 
 // flat is the tracer whose results are those of the namespace trace.
 const flat = "flatCallTracer"
@@ -32,23 +36,22 @@ func (m *methods) flatTransaction(ctx context.Context, params []byte) (any, erro
 }
 
 // flatBlock answers the calls of all transactions of a block in one list; null if there is no such
-// block.
+// block. That of pending is not sealed, and an error.
 func (m *methods) flatBlock(ctx context.Context, params []byte) (any, error) {
 	var at rpc.BlockNumberOrHash
 	if err := jsonrpc.Params(params, 1, &at); err != nil {
 		return nil, err
 	}
-	header, err := m.node.Header(at)
-	if err != nil {
+	if number, ok := at.Number(); ok && number == rpc.PendingBlockNumber {
+		return nil, errPending
+	}
+	block, err := m.node.Find(ctx, at)
+	if block == nil || err != nil {
 		return nil, err
 	}
 	all := []json.RawMessage{}
-	if header.Number.Sign() == 0 {
+	if block.Header().Number.Sign() == 0 {
 		return all, nil
-	}
-	block, err := m.node.Find(ctx, rpc.BlockNumberOrHashWithHash(header.Hash(), true))
-	if block == nil || err != nil {
-		return nil, err
 	}
 	traces, err := m.trace(ctx, block, 0, len(block.Transactions()), &traceOptions{Tracer: flat})
 	if err != nil {

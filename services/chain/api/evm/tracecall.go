@@ -36,7 +36,7 @@ func (m *methods) traceCall(ctx context.Context, params []byte) (any, error) {
 		return nil, err
 	}
 	if number, ok := at.Number(); ok && number == rpc.PendingBlockNumber {
-		return nil, errors.New("tracing on top of pending is not supported")
+		return nil, errPending
 	}
 	ctx, done, err := m.beginTrace(ctx, &o.traceOptions)
 	if err != nil {
