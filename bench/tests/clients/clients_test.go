@@ -5,10 +5,14 @@ package clients_test
 
 import (
 	"bufio"
+	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
+	"time"
 
 	"dyno/parts/freeport"
 	"dyno/parts/process/processtest"
@@ -26,7 +30,7 @@ func TestClients(t *testing.T) {
 	if err := os.CopyFS(scripts, os.DirFS(".")); err != nil {
 		t.Fatal(err)
 	}
-	run(t, scripts, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+	install(t, scripts, "a client")
 	var builds processtest.Builds
 	defer builds.Remove()
 	command := []string{builds.Program(t, "dyno/services/chain/cmd/chaind"), "serve", "--lame-duck=0", "--data=" + filepath.Join(t.TempDir(), "data")}
@@ -62,13 +66,57 @@ func TestClients(t *testing.T) {
 	processtest.Stop(t, chaind)
 }
 
+// patience bounds a command; it is reached only when one fails.
+const patience = 5 * time.Minute
+
 func run(t *testing.T, dir, program string, args ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, args...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
+	out, err := output(t, dir, program, args...)
 	if err != nil {
 		t.Fatalf("%s %v: %v\n%s", program, args, err, out)
 	}
 	t.Logf("%s", out)
+}
+
+func output(t *testing.T, dir, program string, args ...string) (out []byte, err error) {
+	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, fmt.Errorf("it was still running after %v", patience))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir, cmd.WaitDelay = dir, 10*time.Second // for the output of what it has started
+	out, err = cmd.CombinedOutput()
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return out, err
+}
+
+// install installs the packages of a folder. Where npm cannot reach its registry, what needs them is skipped.
+func install(t *testing.T, dir, what string) {
+	t.Helper()
+	out, err := output(t, dir, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+	if err == nil {
+		return
+	}
+	if unreachable.Match(out) {
+		t.Skipf("npm cannot reach its registry, so %s is not tried:\n%s", what, out)
+	}
+	t.Fatalf("npm ci for %s: %v\n%s", what, err, out)
+}
+
+// unreachable is how npm says that there is no network; it has no exit code of its own for it.
+var unreachable = regexp.MustCompile(`(?m)^npm (ERR!|error) (code|errno) (ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ENETUNREACH|EHOSTUNREACH|ETIMEDOUT|ERR_SOCKET_TIMEOUT|FETCH_ERROR)`)
+
+// Only a registry that cannot be reached is a reason to skip.
+func TestUnreachable(t *testing.T) {
+	for text, want := range map[string]bool{
+		"npm ERR! code ECONNREFUSED\nnpm ERR! syscall connect": true,
+		"npm error code ENOTFOUND":                             true,
+		"npm error code EINTEGRITY":                            false,
+		"npm error code E404":                                  false,
+		"npm error code EUSAGE\nnpm error ECONNREFUSED":        false,
+	} {
+		if got := unreachable.MatchString(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
 }

@@ -53,7 +53,7 @@ func project(t *testing.T, from ...string) (dir string) {
 			t.Fatal(err)
 		}
 	}
-	run(t, dir, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+	install(t, dir, from[0])
 	return dir
 }
 

@@ -6,6 +6,7 @@ import http from "node:http";
 import { HDNodeWallet } from "ethers";
 
 const [a, b, turns = "12", each = "200"] = process.argv.slice(2);
+const patience = 10_000; // milliseconds for a receipt
 const wallet = HDNodeWallet.fromPhrase("test test test test test test test test test test test junk", undefined, "m/44'/60'/0'/0/5");
 const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
 
@@ -28,7 +29,10 @@ async function turn(url) {
   const before = performance.now();
   for (const raw of raws) {
     const hash = await rpc(url, "eth_sendRawTransaction", raw);
-    while (!(await rpc(url, "eth_getTransactionReceipt", hash))); // anvil answers before its block is there
+    const late = performance.now() + patience;
+    while (!(await rpc(url, "eth_getTransactionReceipt", hash))) { // anvil answers before its block is there
+      if (performance.now() > late) throw new Error(`${url} has no receipt of ${hash} after ${patience} ms: does it make a block for each transaction?`);
+    }
   }
   return raws.length / ((performance.now() - before) / 1000);
 }

@@ -24,7 +24,7 @@ func TestXRPL(t *testing.T) {
 	if err := os.CopyFS(scripts, os.DirFS("xrpl")); err != nil {
 		t.Fatal(err)
 	}
-	run(t, scripts, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+	install(t, scripts, "xrpl.js")
 	var builds processtest.Builds
 	defer builds.Remove()
 	ledgersync := builds.Program(t, "dyno/services/ledger/cmd/ledgersync")
