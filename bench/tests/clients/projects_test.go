@@ -115,7 +115,7 @@ func TestFoundry(t *testing.T) {
 
 // viem's test client in both modes, and ethers.
 func TestTestClients(t *testing.T) {
-	dir := project(t, "package.json", "package-lock.json", "testchain.mjs")
+	dir := project(t, "testchain.mjs", "package.json", "package-lock.json")
 	run(t, dir, "node", "testchain.mjs", node(t, "--test"))
 }
 
