@@ -144,25 +144,23 @@ func rows(t *testing.T, n int, text string) string {
 
 // Transfers count when they are in blocks, and none is sent twice.
 func TestCommits(t *testing.T) {
-	n := &node{seen: map[string]bool{}, blocks: make(chan int, 64)}
-	server := httptest.NewServer(n)
-	defer server.Close()
 	var distinct strings.Builder
 	for i := range 100_000 {
 		fmt.Fprintf(&distinct, "{\"raw\":\"0x%06x\"}\n", i)
 	}
 	path := rows(t, 1, strings.TrimSuffix(distinct.String(), "\n"))
-	for _, url := range []string{server.URL + "/", "ws" + strings.TrimPrefix(server.URL, "http")} {
-		totals, err := drive(t, options{rows: path, work: "commits", url: url, array: 10, connections: 2})
+	for _, c := range []struct {
+		scheme string
+		array  int
+	}{{"http", 10}, {"ws", 10}, {"http", 1}} {
+		n, url := serving(t) // one each: what was under way at the end of a drive arrives later
+		totals, err := drive(t, options{rows: path, work: "commits", url: c.scheme + url, array: c.array, connections: 2})
 		if repeated := n.reset(false); err != nil || totals.Ended == 0 || repeated {
-			t.Errorf("%s: %v: %+v, repeated: %t", url, err, totals, repeated)
+			t.Errorf("%+v: %v: %+v, repeated: %t", c, err, totals, repeated)
 		}
 	}
-	totals, err := drive(t, options{rows: path, work: "commits", url: server.URL, array: 1, connections: 2})
-	if repeated := n.reset(false); err != nil || totals.Ended == 0 || repeated {
-		t.Errorf("single calls: %v: %+v, repeated: %t", err, totals, repeated)
-	}
-	few := options{rows: rows(t, 20, `{"raw":"0x00"}`), work: "commits", url: server.URL, array: 10, connections: 1}
+	n, url := serving(t)
+	few := options{rows: rows(t, 20, `{"raw":"0x00"}`), work: "commits", url: "http" + url, array: 10, connections: 1}
 	if _, err := drive(t, few); err == nil || !strings.Contains(err.Error(), errUsedUp.Error()) {
 		t.Errorf("20 transfers in arrays of 10: %v", err)
 	}
@@ -170,6 +168,14 @@ func TestCommits(t *testing.T) {
 	if _, err := drive(t, few); err == nil || !strings.Contains(err.Error(), "nonce too low") {
 		t.Errorf("a refusal: %v", err)
 	}
+}
+
+// serving returns a node, and its URL without the scheme.
+func serving(t *testing.T) (n *node, url string) {
+	n = &node{seen: map[string]bool{}, blocks: make(chan int, 64)}
+	server := httptest.NewServer(n)
+	t.Cleanup(server.Close)
+	return n, strings.TrimPrefix(server.URL, "http")
 }
 
 func TestSignatures(t *testing.T) {
