@@ -111,7 +111,7 @@ func (m *machine) bench(name, path string, n int, o *outcome) {
 // simulate measures benchmarks of one package on a simulated machine.
 func simulate(t *testing.T, m *machine, names []string, o Options) (res *Result) {
 	t.Helper()
-	if raceEnabled {
+	if quicktest.Race {
 		t.Skip("a simulation computes much and shares nothing")
 	}
 	dir := t.TempDir()

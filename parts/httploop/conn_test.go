@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"dyno/parts/quicktest"
 )
 
 // A refusal reaches the client even while it sends; then the connection ends, and nothing that
@@ -340,7 +342,7 @@ func TestCutOff(t *testing.T) {
 
 // A request costs no allocation, whichever goroutine completes it.
 func TestAllocs(t *testing.T) {
-	if raceEnabled {
+	if quicktest.Race {
 		t.Skip("the race detector allocates")
 	}
 	complete := make(chan *Request, 64)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"dyno/parts/quicktest"
 	"dyno/services/notify/notice"
 )
 
@@ -13,7 +14,7 @@ import (
 // written, those of the test and its receiver among them: a webhook is encoded and signed at every
 // attempt, by the standard library and that of Standard Webhooks.
 func TestAllocations(t *testing.T) {
-	if raceAllocs > 0 {
+	if quicktest.Race {
 		t.Skip("the race detector empties pools: what a delivery allocates is counted without it")
 	}
 	synctest.Test(t, func(t *testing.T) {

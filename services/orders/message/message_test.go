@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"dyno/parts/quicktest"
 	"dyno/parts/refusal"
 	"dyno/services/orders/message/messagetest"
 	"dyno/services/orders/order"
@@ -145,7 +146,7 @@ func TestAllocations(t *testing.T) {
 			}
 		})
 		t.Logf("%s: %v", kind, got)
-		if got > most && (poolsKeep || kind != order.JSON) {
+		if got > most && (!quicktest.Race || kind != order.JSON) {
 			t.Errorf("%s: %v allocations, at most %v are expected", kind, got, most)
 		}
 	}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package gobench
-
-const raceEnabled = false

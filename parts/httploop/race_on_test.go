@@ -1,5 +1,0 @@
-//go:build race
-
-package httploop
-
-const raceEnabled = true

@@ -1,5 +1,0 @@
-//go:build !race
-
-package message
-
-const poolsKeep = true
