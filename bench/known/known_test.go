@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyno/lab/compare"
+	"dyno/lab/gobench"
+)
+
+// Every version builds, and none is like another.
+func TestVersions(t *testing.T) {
+	seen := map[string]string{}
+	for _, v := range []source{{}, {order: 1}, {order: 2}, {size: 1030}, {allocate: true}} {
+		files := v.files()
+		all := files["known.go"] + files["known_test.go"]
+		if other, ok := seen[all]; ok {
+			t.Errorf("%+v is like %s", v, other)
+		}
+		seen[all] = fmt.Sprintf("%+v", v)
+		dir := filepath.Join(t.TempDir(), "program")
+		p, err := newProgram(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.commit(t.Context(), v); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.do(context.Background(), "go", "vet", "."); err != nil {
+			t.Errorf("%+v: %v", v, err)
+		}
+	}
+}
+
+func TestChangedOfBenchstat(t *testing.T) {
+	for line, want := range map[string]bool{
+		"Heap-2     12.19µ ± 1%   12.40µ ± 0%  +1.74% (p=0.000 n=10)": true,
+		"Words-2    54.31µ ± 2%   54.20µ ± 1%       ~ (p=0.631 n=10)": false,
+		"geomean    25.72µ        25.92µ       +0.78%":                false,
+	} {
+		if got := changed.MatchString("       │ 0.out │\n" + line + "\n"); got != want {
+			t.Errorf("%s: %v", line, got)
+		}
+	}
+}
+
+func TestAlarms(t *testing.T) {
+	r := &gobench.Result{Benchmarks: []gobench.Benchmark{{Metrics: []gobench.Metric{
+		{Unit: gobench.Time, Comparison: compare.Comparison{Verdict: compare.NotDecided}},
+		{Unit: gobench.CPU, Comparison: compare.Comparison{Verdict: compare.Slower}},
+	}}}}
+	if !alarms(r, "") || alarms(r, gobench.Time) {
+		t.Error("one unit of two is slower")
+	}
+}
+
+// Runs of one dyno add up; those of another begin anew.
+func TestKeep(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.json")
+	result := func(commit string, others float64) results {
+		sum := &tally{}
+		sum.add("all", "runs", 2)
+		return results{Steps: sum.rows, Made: map[string]any{"commit": commit, "modified": false, "command": []string{"go", "run", "./bench/known", "equal"}, "others": others, "steal": 0.0}}
+	}
+	for _, step := range []struct {
+		commit        string
+		others        float64
+		runs, highest float64
+	}{{"a", 0.02, 2, 0.02}, {"a", 0.01, 4, 0.02}, {"b", 0.01, 2, 0.01}} {
+		got, err := result(step.commit, step.others).keep(file, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Steps[0]["runs"] != step.runs || got.Made["others"] != step.highest {
+			t.Errorf("%+v: %v", step, got)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	var out strings.Builder
+	for args, want := range map[string]string{"": "name one study", "nosuch": `no study "nosuch"`, "equal --runs 0": "1 to 1000", "equal --runs x": "invalid"} {
+		if _, err := parse(strings.Fields(args), &out); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+	o, err := parse([]string{"equal", "--runs", "3"}, &out)
+	if err != nil || o.study.runs != 3 || o.study.budget == 0 {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// The names of benchmarks in the standard library are those of today.
+func TestStandard(t *testing.T) {
+	for _, s := range standard {
+		list, err := exec.Command("go", "list", "-f", "{{.Standard}}", s.pkg).Output()
+		if err != nil || !slices.Contains(strings.Fields(string(list)), "true") {
+			t.Errorf("%s: %s %v", s.pkg, list, err)
+		}
+	}
+}

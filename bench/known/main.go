@@ -1,0 +1,168 @@
+// Command known holds dyno bench against programs of which it is known how their benchmarks differ: not
+// at all, in the order of their functions alone, by 3%, by one allocation. It says how often dyno bench is
+// right.
+//
+// It is not for comparing one's own benchmarks: that is dyno bench.
+package main
+
+import (
+	"context"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"dyno/lab/load"
+
+	"github.com/spf13/pflag"
+)
+
+const usage = `Known runs dyno bench on programs of which it is known how their benchmarks differ, and counts how often it is right.
+
+  layouts    benchmarks of the standard library against themselves: how much the order of functions in a binary
+             moves each, and how much slices of one binary differ
+  equal      the same, several short runs: how many call a benchmark faster or slower (of 100, at most 5 should)
+  moved      a commit that only changes the order of functions: how often dyno bench calls it a change, and how
+             often benchstat does, of ten runs of each side one after the other
+  slower     a commit that makes each of five benchmarks do 3% more
+  beside     5% more, beside a neighbour that takes one core half of the time
+  allocates  one more allocation in one of five benchmarks
+
+It runs in this repository's root. With --json, a later command adds its runs to those in the file, if they are of
+the same dyno.
+
+Usage: go run ./bench/known WHAT [flags]
+
+`
+
+func main() {
+	load.SpareProcs()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout)
+	if err == nil || errors.Is(err, pflag.ErrHelp) {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "known:", err)
+	if errors.As(err, new(usageError)) {
+		os.Exit(2)
+	}
+	os.Exit(1)
+}
+
+// usageError is what is wrong with a command line.
+type usageError struct{ error }
+
+// options are the flags.
+type options struct {
+	study  study
+	runs   int
+	budget time.Duration
+	dyno   string
+	store  string
+
+	commit   string // of the dyno that runs; empty: it is not known
+	modified bool
+}
+
+func parse(args []string, out io.Writer) (*options, error) {
+	o := &options{}
+	f := pflag.NewFlagSet("known", pflag.ContinueOnError)
+	f.SetOutput(out)
+	f.Usage = func() { fmt.Fprint(out, usage, f.FlagUsages()) }
+	f.IntVar(&o.runs, "runs", 0, "how often to run dyno bench (default: what the study needs)")
+	f.DurationVar(&o.budget, "budget", 0, "time limit of each run of dyno bench (default: what the study needs)")
+	f.StringVar(&o.dyno, "dyno", "", "dyno to run, such as one of a clean clone (default: built from here)")
+	f.StringVar(&o.store, "json", "", "file for the result, or to add to")
+	if err := f.Parse(args); errors.Is(err, pflag.ErrHelp) {
+		return nil, err
+	} else if err != nil {
+		return nil, usageError{err}
+	}
+	if f.NArg() != 1 {
+		f.Usage()
+		return nil, usageError{errors.New("name one study, as in: go run ./bench/known slower")}
+	}
+	var known bool
+	if o.study, known = studies[f.Arg(0)]; !known {
+		return nil, usageError{fmt.Errorf("there is no study %q: name layouts, equal, moved, slower, beside or allocates", f.Arg(0))}
+	}
+	o.study.name = f.Arg(0)
+	if f.Changed("runs") {
+		o.study.runs = o.runs
+	}
+	if f.Changed("budget") {
+		o.study.budget = o.budget
+	}
+	if o.study.runs < 1 || o.study.runs > 1000 {
+		return nil, usageError{fmt.Errorf("--runs takes 1 to 1000, not %d", o.study.runs)}
+	}
+	return o, nil
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	o, err := parse(args, out)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "known-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if o.dyno == "" {
+		say("building dyno")
+		o.dyno = filepath.Join(dir, "dyno")
+		if text, err := exec.CommandContext(ctx, "go", "build", "-buildvcs=auto", "-o", o.dyno, "./cmd/dyno").CombinedOutput(); err != nil {
+			return fmt.Errorf("building dyno: %w\n%s", err, text)
+		}
+	}
+	if o.dyno, err = filepath.Abs(o.dyno); err != nil {
+		return err
+	}
+	if err := o.revision(); err != nil {
+		return err
+	}
+	t := &tally{}
+	spent := watch()
+	err = o.study.count(ctx, o, filepath.Join(dir, "program"), t)
+	if len(t.rows) == 0 {
+		return err
+	}
+	found := results{Schema: "dyno.known/1", Steps: t.rows, Made: o.madeBy(spent)}
+	if o.store != "" {
+		if found, err = found.keep(o.store, err); err != nil {
+			return err
+		}
+	}
+	return errors.Join(err, found.show(out))
+}
+
+// say reports an event on stderr.
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05")+"  "+format+"\n", args...)
+}
+
+// revision reads from the dyno that will run which commit it was built from.
+func (o *options) revision() error {
+	info, err := buildinfo.ReadFile(o.dyno)
+	if err != nil {
+		return err
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			o.commit = s.Value[:min(8, len(s.Value))]
+		case "vcs.modified":
+			o.modified = strings.EqualFold(s.Value, "true")
+		}
+	}
+	return nil
+}
