@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyno/bench/stored"
 	"dyno/lab/compare"
 	"dyno/lab/gobench"
 )
@@ -65,7 +66,7 @@ func TestKeep(t *testing.T) {
 	result := func(commit string, others float64) results {
 		sum := &tally{}
 		sum.add("all", "runs", 2)
-		return results{Steps: sum.rows, Made: map[string]any{"commit": commit, "modified": false, "command": []string{"go", "run", "./bench/known", "equal"}, "others": others, "steal": 0.0}}
+		return results{Steps: sum.rows, Made: stored.Made{Commit: commit, Command: []string{"go", "run", "./bench/known", "equal"}, Others: &others}}
 	}
 	for _, step := range []struct {
 		commit        string
@@ -76,7 +77,7 @@ func TestKeep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Steps[0]["runs"] != step.runs || got.Made["others"] != step.highest {
+		if got.Steps[0]["runs"] != step.runs || *got.Made.Others != step.highest {
 			t.Errorf("%+v: %v", step, got)
 		}
 	}

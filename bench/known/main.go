@@ -7,7 +7,6 @@ package main
 
 import (
 	"context"
-	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"io"
@@ -15,10 +14,10 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
+	"dyno/bench/stored"
 	"dyno/lab/load"
 
 	"github.com/spf13/pflag"
@@ -67,9 +66,6 @@ type options struct {
 	budget time.Duration
 	dyno   string
 	store  string
-
-	commit   string // of the dyno that runs; empty: it is not known
-	modified bool
 }
 
 func parse(args []string, out io.Writer) (*options, error) {
@@ -127,16 +123,17 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if o.dyno, err = filepath.Abs(o.dyno); err != nil {
 		return err
 	}
-	if err := o.revision(); err != nil {
+	commit, modified, err := stored.Revision(o.dyno)
+	if err != nil {
 		return err
 	}
 	t := &tally{}
-	spent := watch()
+	began := stored.Watch()
 	err = o.study.count(ctx, o, filepath.Join(dir, "program"), t)
 	if len(t.rows) == 0 {
 		return err
 	}
-	found := results{Schema: "dyno.known/1", Steps: t.rows, Made: o.madeBy(spent)}
+	found := results{Schema: "dyno.known/1", Steps: t.rows, Made: began.Made(commit, modified, []string{"go", "run", "./bench/known", o.study.name}, []string{"dyno/cmd/dyno"})}
 	if o.store != "" {
 		if found, err = found.keep(o.store, err); err != nil {
 			return err
@@ -148,21 +145,4 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 // say reports an event on stderr.
 func say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05")+"  "+format+"\n", args...)
-}
-
-// revision reads from the dyno that will run which commit it was built from.
-func (o *options) revision() error {
-	info, err := buildinfo.ReadFile(o.dyno)
-	if err != nil {
-		return err
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			o.commit = s.Value[:min(8, len(s.Value))]
-		case "vcs.modified":
-			o.modified = strings.EqualFold(s.Value, "true")
-		}
-	}
-	return nil
 }

@@ -12,7 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
+
+	"dyno/bench/stored"
 )
 
 // tally is the counts of each program, and of all.
@@ -45,7 +46,7 @@ func count(is bool) float64 {
 type results struct {
 	Schema string           `json:"schema"`
 	Steps  []map[string]any `json:"steps"`
-	Made   map[string]any   `json:"made"`
+	Made   stored.Made      `json:"made"`
 }
 
 // keep adds the counts to those in the file if they are of the same dyno, and writes them. What others
@@ -69,24 +70,15 @@ func (r results) keep(file string, failed error) (results, error) {
 			}
 		}
 		r.Steps = sum.rows
-		for _, key := range []string{"others", "steal"} {
-			before, _ := was.Made[key].(float64)
-			now, _ := r.Made[key].(float64)
-			r.Made[key] = max(before, now)
-		}
+		r.Made = r.Made.Beside(was.Made)
 	}
-	if text, err = json.MarshalIndent(r, "", "  "); err != nil {
-		return r, err
-	}
-	return r, errors.Join(failed, os.WriteFile(file, append(text, '\n'), 0o644))
+	return r, errors.Join(failed, stored.Write(file, r))
 }
 
-// same reports whether two results may be added.
-func same(a, b map[string]any) bool {
-	return a != nil && fmt.Sprint(a["commit"], a["modified"], a["command"]) == fmt.Sprint(b["commit"], b["modified"], b["command"]) && !slices.Contains(words(b["command"]), "layouts")
+// same reports whether the counts of two results may be added: those of layouts are none.
+func same(a, b stored.Made) bool {
+	return a.Commit == b.Commit && a.Modified == b.Modified && slices.Equal(a.Command, b.Command) && !slices.Contains(b.Command, "layouts")
 }
-
-func words(command any) []string { return strings.Fields(strings.Trim(fmt.Sprint(command), "[]")) }
 
 // show prints a row for each program.
 func (r results) show(out io.Writer) error {
@@ -109,13 +101,4 @@ func (r results) show(out io.Writer) error {
 		fmt.Fprintln(t, strings.Join(cells, "\t"))
 	}
 	return t.Flush()
-}
-
-// madeBy says where the counts are from.
-func (o *options) madeBy(u used) map[string]any {
-	others, steal, machine := u.others()
-	return map[string]any{
-		"commit": o.commit, "modified": o.modified, "date": time.Now().UTC().Truncate(time.Second), "machine": machine,
-		"command": []string{"go", "run", "./bench/known", o.study.name}, "packages": []string{"dyno/cmd/dyno"}, "others": others, "steal": steal,
-	}
 }

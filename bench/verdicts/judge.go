@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"dyno/bench/stored"
 )
 
 // What a verdict is, held against the bound that the change established.
@@ -205,8 +207,5 @@ func keep(file string, r row, made map[string]any) error {
 	maps.Copy(all.Made, made)
 	all.Made["others"] = highest(all.Steps, func(r row) *float64 { return r.Others })
 	all.Made["steal"] = highest(all.Steps, func(r row) *float64 { return r.Steal })
-	if text, err = json.MarshalIndent(all, "", "  "); err != nil {
-		return err
-	}
-	return os.WriteFile(file, append(text, '\n'), 0o644)
+	return stored.Write(file, all)
 }

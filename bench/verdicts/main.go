@@ -7,7 +7,6 @@ package main
 
 import (
 	"context"
-	"debug/buildinfo"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +23,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"dyno/bench/stored"
 	"dyno/lab/load"
 
 	"github.com/spf13/pflag"
@@ -125,7 +125,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			return fmt.Errorf("building dyno: %w\n%s", err, text)
 		}
 	}
-	if err := o.revision(); err != nil {
+	if o.commit, o.modified, err = stored.Revision(o.dyno); err != nil {
 		return err
 	}
 	os.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -182,23 +182,6 @@ func (o *options) madeBy(r row) map[string]any {
 	made["command"], made["packages"] = append(words, "--quick"), []string{"dyno/cmd/dyno"}
 	made["commit"], made["modified"] = r.Commit, o.modified
 	return made
-}
-
-// revision reads from the dyno that will run which commit it was built from.
-func (o *options) revision() error {
-	info, err := buildinfo.ReadFile(o.dyno)
-	if err != nil {
-		return err
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			o.commit = s.Value[:min(8, len(s.Value))]
-		case "vcs.modified":
-			o.modified = s.Value == "true"
-		}
-	}
-	return nil
 }
 
 // judge diagnoses a load as it is and compares it with its change.
