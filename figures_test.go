@@ -131,7 +131,25 @@ var columns = map[string]struct{ head, interval string }{
 	"sure":                  {"sure", ""},
 	"judged":                {"the verdict is", ""},
 	"commit":                {"commit", ""},
+	"runs":                  {"runs", ""},
+	"alarms":                {"a change is claimed in", ""},
+	"found":                 {"found", ""},
+	"found_by_cpu":          {"found by CPU", ""},
+	"wrong":                 {"wrongly claimed", ""},
+	"intervals":             {"intervals", ""},
+	"covered":               {"of them with 1 inside", ""},
+	"generations":           {"generations", ""},
+	"ns_per_op":             {"ns/op", ""},
+	"forecasts":             {"forecasts", ""},
+	"above":                 {"lower bound above the truth", ""},
+	"missed":                {"truth outside the bracket", ""},
+	"named":                 {"first bound right", ""},
+	"layout_percent":        {"layouts differ by, %", ""},
+	"slice_percent":         {"slices differ by, %", ""},
 }
+
+// counts are the keys of whole numbers.
+var counts = []string{"runs", "alarms", "found", "found_by_cpu", "wrong", "intervals", "covered", "generations", "forecasts", "above", "missed", "named"}
 
 // tableOf returns the table of a stored result, and where it is from.
 func tableOf(name string, keys []string) (string, error) {
@@ -168,6 +186,10 @@ func tableOf(name string, keys []string) (string, error) {
 	for _, step := range r.Steps {
 		var cells []string
 		for _, k := range keys {
+			if n, ok := step[k].(float64); ok && slices.Contains(counts, k) {
+				cells = append(cells, strconv.Itoa(int(n)))
+				continue
+			}
 			cells = append(cells, cell(step[k], step[columns[k].interval]))
 		}
 		line(cells)

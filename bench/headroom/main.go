@@ -7,7 +7,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"dyno/bench/calibrate/suite"
+	"dyno/bench/stored"
 	"dyno/lab/load"
 
 	"github.com/spf13/pflag"
@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string) error {
 	f := pflag.NewFlagSet("headroom", pflag.ContinueOnError)
 	f.Usage = func() { fmt.Fprint(os.Stderr, usage, f.FlagUsages()) }
 	shares := f.Float64Slice("shares", []float64{0.3, 0.5}, "shares of the peak at which to look")
-	asJSON := f.Bool("json", false, "print one JSON object on stdout")
+	store := f.String("json", "", "file that keeps the result of each server; those of servers that are not run again stay")
 	out := f.String("out", filepath.Join("dyno-out", "headroom-"+time.Now().Format("20060102-150405")), "folder for the records")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -59,9 +59,14 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer remove()
 	servers = slices.DeleteFunc(servers, func(s suite.Server) bool { return s.Runtime != "" || s.Neighbour })
+	commit, modified, err := stored.Revision("")
+	if err != nil {
+		return err
+	}
 	var all []observation
 	for i, s := range servers {
 		fmt.Fprintf(os.Stderr, "%d of %d  %s\n", i+1, len(servers), s.Name)
+		began := stored.Watch()
 		more, err := observe(ctx, s, *out, *shares, []string{"poisson", bursty})
 		all = append(all, more...)
 		if ctx.Err() != nil {
@@ -69,13 +74,14 @@ func run(ctx context.Context, args []string) error {
 		}
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", s.Name, err)
+			continue
 		}
-	}
-	if *asJSON {
-		return json.NewEncoder(os.Stdout).Encode(struct {
-			Observations []observation `json:"observations"`
-			Summary      summary       `json:"summary"`
-		}{all, summarise(all)})
+		if *store != "" {
+			made := began.Made(commit, modified, []string{"go", "run", "./bench/headroom"}, []string{"dyno/bench/headroom"})
+			if err := keep(*store, more, made); err != nil {
+				return err
+			}
+		}
 	}
 	table(os.Stdout, all)
 	return ctx.Err()

@@ -1,39 +1,86 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"slices"
 	"text/tabwriter"
+
+	"dyno/bench/stored"
 )
 
-// summary counts how often the forecasts held.
+// summary counts how often the forecasts of a server held.
 type summary struct {
-	Forecasts int `json:"forecasts"`
-	Above     int `json:"above"`  // of which the lower bound was above the truth
-	Missed    int `json:"missed"` // of which the truth was outside the bracket
-	// One counts those of servers that a lock or one goroutine bounds, and Right those that named it.
-	One   int `json:"one"`
-	Right int `json:"right"`
+	Name      string `json:"name"`
+	Truth     string `json:"truth"`
+	Forecasts int    `json:"forecasts"`
+	Above     int    `json:"above"`  // of which the lower bound was above the truth
+	Missed    int    `json:"missed"` // of which the truth was outside the bracket
+	Named     int    `json:"named"`  // of which the first bound was the known one
 }
 
-func summarise(all []observation) (s summary) {
-	for _, o := range all {
-		s.Forecasts++
-		above := o.AtLeast > o.Factor
-		if above {
-			s.Above++
-		}
-		if above || o.AtMost > 0 && o.AtMost < o.Factor {
-			s.Missed++
-		}
-		if o.Truth == "lock" || o.Truth == "goroutine" {
-			s.One++
-			if o.First == o.Truth {
-				s.Right++
-			}
-		}
+// names are the first bounds that are right for a truth: the collector uses the CPU, and what others wait
+// for is a goroutine of its own or, where the forecast has none, missed.
+var names = map[string][]string{"cpu": {"cpu"}, "gc": {"cpu"}, "lock": {"lock"}, "wait": {"goroutine"}, "mixed": {"cpu", "lock"}}
+
+func (s *summary) add(o observation) {
+	s.Forecasts++
+	above := o.AtLeast > o.Factor
+	if above {
+		s.Above++
 	}
-	return s
+	if above || o.AtMost > 0 && o.AtMost < o.Factor {
+		s.Missed++
+	}
+	if slices.Contains(names[o.Truth], o.First) {
+		s.Named++
+	}
+}
+
+// results are what a table in the documentation is made of.
+type results struct {
+	Schema       string        `json:"schema"`
+	Steps        []summary     `json:"steps"` // of each server, and of all
+	Observations []observation `json:"observations"`
+	Made         stored.Made   `json:"made"`
+}
+
+// summarise counts by server, in their order, and over all.
+func summarise(all []observation) []summary {
+	out := []summary{}
+	sum := summary{Name: "all", Truth: "-"}
+	for _, o := range all {
+		i := slices.IndexFunc(out, func(s summary) bool { return s.Name == o.Server })
+		if i < 0 {
+			i, out = len(out), append(out, summary{Name: o.Server, Truth: o.Truth})
+		}
+		out[i].add(o)
+		sum.add(o)
+	}
+	return append(out, sum)
+}
+
+// keep replaces a server's observations in the file, or adds them. What others took of the machine is the
+// highest of all.
+func keep(file string, more []observation, made stored.Made) error {
+	all := results{Schema: "dyno.headroom/1"}
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	all.Observations = slices.DeleteFunc(all.Observations, func(was observation) bool {
+		return slices.ContainsFunc(more, func(o observation) bool { return o.Server == was.Server })
+	})
+	all.Observations = append(all.Observations, more...)
+	all.Steps, all.Made = summarise(all.Observations), made.Beside(all.Made)
+	return stored.Write(file, all)
 }
 
 func table(w io.Writer, all []observation) {
@@ -48,8 +95,9 @@ func table(w io.Writer, all []observation) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%.0f\t%.0f\t%.2f\t%.2f\t%s\t%s\t%.2f\t%s\t%.0f%%\n",
 			o.Server, o.Truth, o.Schedule, o.Rate, o.Peak, o.Factor, o.AtLeast, most, o.First, o.CPU, place, 100*o.Others)
 	}
+	fmt.Fprintln(t, "\nserver\ttruth\tforecasts\tlower bound above the truth\toutside the bracket\tfirst bound named")
+	for _, s := range summarise(all) {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\n", s.Name, s.Truth, s.Forecasts, s.Above, s.Missed, s.Named)
+	}
 	t.Flush()
-	s := summarise(all)
-	fmt.Fprintf(w, "\n%d forecasts: the lower bound was above the truth in %d, the bracket missed it in %d; of %d on servers that a lock bounds, %d named it\n",
-		s.Forecasts, s.Above, s.Missed, s.One, s.Right)
 }

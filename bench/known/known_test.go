@@ -17,7 +17,7 @@ import (
 // Every version builds, and none is like another.
 func TestVersions(t *testing.T) {
 	seen := map[string]string{}
-	for _, v := range []source{{}, {order: 1}, {order: 2}, {size: 1030}, {allocate: true}} {
+	for _, v := range []source{{}, {order: 1}, {order: 2}, {longer: "Hash", rounds: 1030}, {longer: "Heap", rounds: 1030}, {allocate: "Words"}} {
 		files := v.files()
 		all := files["known.go"] + files["known_test.go"]
 		if other, ok := seen[all]; ok {

@@ -30,7 +30,7 @@ const usage = `Known runs dyno bench on programs of which it is known how their 
   equal      the same, several short runs: how many call a benchmark faster or slower (of 100, at most 5 should)
   moved      a commit that only changes the order of functions: how often dyno bench calls it a change, and how
              often benchstat does, of ten runs of each side one after the other
-  slower     a commit that makes each of five benchmarks do 3% more
+  slower     a commit that makes one of five benchmarks do 3% more, another in each run
   beside     5% more, beside a neighbour that takes one core half of the time
   allocates  one more allocation in one of five benchmarks
 

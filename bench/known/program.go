@@ -17,13 +17,15 @@ type program struct{ dir string }
 // source is a version of the program. The zero value is the first.
 type source struct {
 	order    uint64 // of the functions; 0: as they stand here
-	size     int    // rounds of each benchmark; 0: 1000
-	allocate bool   // the benchmark named allocating has one more allocation
+	longer   string // the benchmark that does more than 1000 rounds
+	rounds   int    // and how many
+	allocate string // the benchmark that has one more allocation
 }
 
-const allocating = "Words"
+// benchmarks call the function of their name, for 1000 rounds in each iteration.
+var benchmarks = []string{"Heap", "Hash", "Words", "Shapes", "Divide"}
 
-// functions are what the benchmarks call. A benchmark does its rounds once per iteration.
+// functions are what the benchmarks call.
 var functions = []string{
 	`type heap []int
 
@@ -174,17 +176,16 @@ func (s source) files() map[string]string {
 	for _, i := range order {
 		code.WriteString("\n" + functions[i] + "\n")
 	}
-	size := s.size
-	if size == 0 {
-		size = 1000
-	}
 	tests.WriteString("package known\n\nimport \"testing\"\n\nvar sink int\n\nvar kept *int\n")
-	for _, name := range []string{"Heap", "Hash", allocating, "Shapes", "Divide"} {
-		extra := ""
-		if s.allocate && name == allocating {
+	for _, name := range benchmarks {
+		rounds, extra := 1000, ""
+		if name == s.longer {
+			rounds = s.rounds
+		}
+		if name == s.allocate {
 			extra = "\n\t\tkept = new(int)"
 		}
-		fmt.Fprintf(&tests, "\nfunc Benchmark%s(b *testing.B) {\n\tb.ReportAllocs()\n\tfor i := 0; i < b.N; i++ {\n\t\tsink += %s(%d)%s\n\t}\n}\n", name, name, size, extra)
+		fmt.Fprintf(&tests, "\nfunc Benchmark%s(b *testing.B) {\n\tb.ReportAllocs()\n\tfor i := 0; i < b.N; i++ {\n\t\tsink += %s(%d)%s\n\t}\n}\n", name, name, rounds, extra)
 	}
 	return map[string]string{"known.go": code.String(), "known_test.go": tests.String()}
 }

@@ -27,8 +27,8 @@ var studies = map[string]study{
 	"layouts":   {runs: 1, budget: 8 * time.Minute, count: layouts},
 	"equal":     {runs: 24, budget: 15 * time.Second, count: equal},
 	"moved":     {runs: 10, budget: 30 * time.Second, count: moved},
-	"slower":    {runs: 4, budget: 90 * time.Second, count: slower},
-	"beside":    {runs: 4, budget: 90 * time.Second, count: beside},
+	"slower":    {runs: 20, budget: 90 * time.Second, count: slower},
+	"beside":    {runs: 20, budget: 90 * time.Second, count: beside},
 	"allocates": {runs: 10, budget: 10 * time.Second, count: allocates},
 }
 
@@ -135,12 +135,12 @@ func moved(ctx context.Context, o *options, dir string, t *tally) error {
 	return nil
 }
 
-// slower makes each benchmark do 3% more.
+// slower makes one of the benchmarks do 3% more.
 func slower(ctx context.Context, o *options, dir string, t *tally) error {
 	return more(ctx, o, dir, t, 1030)
 }
 
-// beside makes each benchmark do 5% more, beside a neighbour.
+// beside makes one of them do 5% more, beside a neighbour.
 func beside(ctx context.Context, o *options, dir string, t *tally) error {
 	burning, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -159,63 +159,60 @@ func burn(ctx context.Context) {
 	}
 }
 
-// more compares programs whose benchmarks do 1000 and size rounds.
-func more(ctx context.Context, o *options, dir string, t *tally, size int) error {
+// more compares programs of which one benchmark does more rounds, another in each run.
+func more(ctx context.Context, o *options, dir string, t *tally, rounds int) error {
+	return o.each(ctx, dir, func(name string) source { return source{longer: name, rounds: rounds} }, func(name string, r *gobench.Result) {
+		for _, b := range r.Benchmarks {
+			changed, _, _ := strings.Cut(b.Name, "-")
+			for unit, key := range map[string]string{gobench.Time: "found", gobench.CPU: "found_by_cpu"} {
+				t.found(name, key, changed == name, b.Metric(unit))
+			}
+		}
+	}, t)
+}
+
+// allocates adds an allocation to one benchmark, another in each run.
+func allocates(ctx context.Context, o *options, dir string, t *tally) error {
+	return o.each(ctx, dir, func(name string) source { return source{allocate: name} }, func(name string, r *gobench.Result) {
+		for _, b := range r.Benchmarks {
+			changed, _, _ := strings.Cut(b.Name, "-")
+			t.found(name, "found", changed == name, b.Metric(gobench.Allocs))
+		}
+	}, t)
+}
+
+// each compares the first version with one in which a benchmark is changed, another in each run.
+func (o *options) each(ctx context.Context, dir string, change func(name string) source, count func(name string, r *gobench.Result), t *tally) error {
 	p, err := newProgram(ctx, dir)
 	if err != nil {
 		return err
 	}
-	if err := p.commit(ctx, source{}, source{size: size}); err != nil {
-		return err
-	}
 	for n := range o.study.runs {
-		say("%d of %d", n+1, o.study.runs)
+		name := benchmarks[n%len(benchmarks)]
+		say("%d of %d  %s", n+1, o.study.runs, name)
+		if err := p.commit(ctx, source{}, change(name)); err != nil {
+			return err
+		}
 		r, err := o.bench(ctx, dir, "--a", "HEAD~1", "--b", "HEAD")
 		if err != nil {
 			return err
 		}
-		for _, b := range r.Benchmarks {
-			for _, name := range []string{b.Name, "all"} {
-				t.add(name, "runs", 1)
-				for unit, key := range map[string]string{gobench.Time: "found", gobench.CPU: "found_by_cpu"} {
-					m := b.Metric(unit)
-					t.add(name, key, count(m != nil && m.Comparison.Verdict == compare.Slower))
-					t.add(name, "wrong", count(m != nil && m.Comparison.Verdict == compare.Faster))
-				}
-			}
-		}
+		t.add(name, "runs", 1)
+		t.add("all", "runs", 1)
+		count(name, r)
 	}
 	return nil
 }
 
-// allocates adds an allocation to one benchmark.
-func allocates(ctx context.Context, o *options, dir string, t *tally) error {
-	p, err := newProgram(ctx, dir)
-	if err != nil {
-		return err
+// found counts a change that is claimed: where there is one, and in the right direction, it is found; else
+// it is wrong.
+func (t *tally) found(name, key string, changed bool, m *gobench.Metric) {
+	claimed := m != nil && (m.Comparison.Verdict == compare.Slower || m.Comparison.Verdict == compare.Faster)
+	right := claimed && changed && m.Comparison.Verdict == compare.Slower
+	for _, row := range []string{name, "all"} {
+		t.add(row, key, count(right))
+		t.add(row, "wrong", count(claimed && !right))
 	}
-	if err := p.commit(ctx, source{}, source{allocate: true}); err != nil {
-		return err
-	}
-	for n := range o.study.runs {
-		say("%d of %d", n+1, o.study.runs)
-		r, err := o.bench(ctx, dir, "--a", "HEAD~1", "--b", "HEAD")
-		if err != nil {
-			return err
-		}
-		t.add("one more allocation", "runs", 1)
-		for _, b := range r.Benchmarks {
-			m := b.Metric(gobench.Allocs)
-			bad := m != nil && m.Comparison.Verdict == compare.Slower
-			switch {
-			case strings.HasPrefix(b.Name, allocating):
-				t.add("one more allocation", "found", count(bad))
-			default:
-				t.add("one more allocation", "wrong", count(bad))
-			}
-		}
-	}
-	return nil
 }
 
 // bench runs dyno bench in a folder, and reads the object that it prints also when its exit code says
