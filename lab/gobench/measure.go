@@ -290,10 +290,10 @@ func (r *run) blocks(list []*benchmark, until time.Time) int {
 func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number int, into *round, bases *[2]time.Duration) error {
 	var figures block
 	var errs [2]error
-	first := r.random.IntN(2)
+	first, cpus := r.random.IntN(2), r.oneCPU(b)
 	for _, side := range []int{first, 1 - first} {
 		r.turn(r.generation, b.title())
-		j := job{paths[side], b.pkg.sides[side].dir, b.pattern(), b.procs, b.count, "2x", b.length, 0}
+		j := job{paths[side], b.pkg.sides[side].dir, b.pattern(), b.procs, b.count, "2x", b.length, 0, cpus}
 		if number == 0 && b.n >= leastN {
 			o, err := r.runJob(ctx, j)
 			if err != nil {
@@ -333,6 +333,7 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 			errs[side] = errors.New("it prints no result")
 			continue
 		}
+		b.several = b.several || usesSeveral(o)
 		// Both processes run each benchmark with 1 iteration first, unless it loops by b.Loop; then
 		// with 2 and n, each as often as count says. So the difference is that of n-2 iterations.
 		if used := o.cpu - bases[side]; b.n >= leastN && used > 0 {

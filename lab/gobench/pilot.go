@@ -28,6 +28,7 @@ type benchmark struct {
 	perOp    float64       // about how long an iteration takes, in ns
 	look     look          // allocations that the pilot counted
 	failures int           // slices in a row that failed
+	several  bool          // it uses more than one CPU
 	rounds   []round       // what was measured
 	// suspects are the units of which the screen suspects a change, and which the next rounds confirm.
 	suspects map[string]bool
@@ -155,7 +156,7 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 	for side, b := range p.sides {
 		r.turn(0, "trying "+p.path)
 		seen[side] = map[string]reading{}
-		o, err := r.runJob(ctx, job{b.path, b.dir, pattern, procs, 1, r.firstLook().String(), r.Budget / 10, 0})
+		o, err := r.runJob(ctx, job{b.path, b.dir, pattern, procs, 1, r.firstLook().String(), r.Budget / 10, 0, nil})
 		if err != nil {
 			return err
 		}
@@ -258,7 +259,7 @@ func (r *run) warmUp(ctx context.Context, b *benchmark) error {
 	cold, levels, start := 0, [2]float64{}, time.Duration(0)
 	for i, side := range b.pkg.sides {
 		r.turn(0, "trying "+b.title())
-		o, err := r.runJob(ctx, job{side.path, side.dir, b.pattern(), b.procs, pilotCount, fmt.Sprintf("%dx", n), pilotCount * b.length, 0})
+		o, err := r.runJob(ctx, job{side.path, side.dir, b.pattern(), b.procs, pilotCount, fmt.Sprintf("%dx", n), pilotCount * b.length, 0, nil})
 		if err != nil {
 			return err
 		}

@@ -91,6 +91,7 @@ type Benchmark struct {
 	Metrics     []Metric `json:"metrics"`
 	Scatter     *Scatter `json:"scatter"` // null: too few generations of several blocks
 	Missing     []string `json:"missing"` // units that only some slices report
+	OneCPU      bool     `json:"one_cpu"` // it uses one CPU, and both slices of a block had the same one
 	title       string
 }
 
@@ -162,7 +163,7 @@ func (r *run) result() *Result {
 			}
 			continue
 		}
-		x := Benchmark{Package: b.pkg.path, Name: bareSuffix(b.name, b.procs), Iterations: b.n, Generations: len(b.rounds), Scatter: scatter(b), Missing: b.missing()}
+		x := Benchmark{Package: b.pkg.path, Name: bareSuffix(b.name, b.procs), Iterations: b.n, Generations: len(b.rounds), Scatter: scatter(b), Missing: b.missing(), OneCPU: b.single() && len(r.allowed) > 1}
 		if b.pkg.changed[b.function()] {
 			changed = append(changed, x.Title())
 		}
