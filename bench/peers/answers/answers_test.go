@@ -70,7 +70,7 @@ func TestTally(t *testing.T) {
 	} {
 		var out strings.Builder
 		tally := tally{out: &out, show: 1, methods: map[string]*counts{}, documented: map[string]int{}, texts: map[string]int{}}
-		if !tally.add("m", tt.chaind, tt.geth) {
+		if !tally.add("m", []byte("{}"), tt.chaind, tt.geth) {
 			tally.differ("m", []byte("{}"), tt.chaind, tt.geth, tt.geth)
 		}
 		if err := tally.print(); (err != nil) != tt.differ || !strings.Contains(out.String(), tt.printed) {

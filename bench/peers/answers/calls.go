@@ -7,8 +7,8 @@ func (d *dice) call() object {
 	c := object{}
 	if d.in(0.9) {
 		c["from"] = d.account()
-		if d.in(0.3) {
-			c["from"] = of(d, d.accounts[:min(20, len(d.accounts))]...)
+		if d.in(0.7) {
+			c["from"] = of(d, d.rich...)
 		}
 	}
 	if d.in(0.85) {
@@ -18,7 +18,7 @@ func (d *dice) call() object {
 		}
 	}
 	if d.in(0.4) {
-		c["value"] = of(d, "0x0", "0x1", "0x7", ether, tooBig)
+		c["value"] = of(d, "0x0", "0x1", "0x7", "0x7", "0x1", ether, tooBig)
 	}
 	if d.in(0.6) {
 		c[of(d, "data", "input")] = d.input()

@@ -5,11 +5,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/params"
 
 	"dyno/bench/peers/ethnodes"
 )
@@ -24,6 +26,7 @@ type dice struct {
 	head     int
 	hashes   []string // of the blocks
 	accounts []string
+	rich     []string // accounts with some ether at the end
 	codes    []string // of accounts that have code
 	txs      []transaction
 	inputs   []string // of transactions
@@ -94,8 +97,15 @@ func newDice(ctx context.Context, from *ethnodes.Served, seed uint64) (*dice, er
 		if code != "0x" {
 			d.codes = append(d.codes, account)
 		}
+		var balance hexutil.Big
+		if err := from.Call(ctx, &balance, "eth_getBalance", account, "latest"); err != nil {
+			return nil, err
+		}
+		if balance.ToInt().Cmp(big.NewInt(params.Ether)) > 0 {
+			d.rich = append(d.rich, account)
+		}
 	}
-	d.codes = append(d.codes, systemAccounts[0])
+	d.codes, d.rich = append(d.codes, systemAccounts[0]), append(d.rich, systemAccounts[0])
 	return d, nil
 }
 

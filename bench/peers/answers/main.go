@@ -96,7 +96,7 @@ func (o options) run(ctx context.Context, out io.Writer) (err error) {
 				return err
 			}
 		}
-		if t.add(method, answers[0], answers[1]) {
+		if t.add(method, body, answers[0], answers[1]) {
 			continue
 		}
 		again, err := served[1].Post(ctx, body)
@@ -122,7 +122,7 @@ type tally struct {
 }
 
 // add counts the answers to a question, and reports whether they are equal.
-func (t *tally) add(method string, chaind, geth ethnodes.Answer) bool {
+func (t *tally) add(method string, body []byte, chaind, geth ethnodes.Answer) bool {
 	if t.methods[method] == nil {
 		t.methods[method] = new(counts)
 	}
@@ -130,6 +130,9 @@ func (t *tally) add(method string, chaind, geth ethnodes.Answer) bool {
 	c.asked++
 	if geth.Error != nil {
 		c.errors++
+		if chaind.Error != nil && chaind.Error.Message == "the method failed" {
+			fmt.Fprintf(t.out, "%s\n    both methods failed\n", body)
+		}
 		if chaind.Error != nil && chaind.Error.Code == geth.Error.Code && chaind.Error.Message != geth.Error.Message {
 			t.texts[fmt.Sprintf("geth %.100q, chaind %.100q", geth.Error.Message, chaind.Error.Message)]++
 		}

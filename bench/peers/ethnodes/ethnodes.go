@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -47,40 +48,59 @@ type Used struct {
 	Seconds float64 `json:"seconds"` // until its end
 	CPU     float64 `json:"cpu_s"`   // in user and system mode, seconds, with that until old states can be read
 	Written int64   `json:"written"` // bytes that the import gave to the disk; Linux counts them
-	Kept    int64   `json:"kept"`    // bytes on disk once old states can be read
+	Kept    int64   `json:"kept"`    // bytes of the files once old states can be read, go-ethereum's after a compaction
 }
 
 // Import executes the blocks of a file into the node's subfolder of dir, which must not exist.
 func (n Node) Import(ctx context.Context, dir, genesis, blocks string) (u Used, err error) {
-	dir = filepath.Join(dir, n.Name)
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	own := filepath.Join(dir, n.Name)
+	if err := os.Mkdir(own, 0o700); err != nil {
 		return u, fmt.Errorf("the folder of %s: %w", n.Name, err)
 	}
-	commands := [][]string{append([]string{"import", "--data", dir, "--genesis", genesis}, append(n.Flags, blocks)...)}
+	commands := [][]string{append([]string{"import", "--data", own, "--genesis", genesis}, append(n.Flags, blocks)...)}
 	if n.Geth {
-		all := append([]string{"--datadir", dir, "--verbosity", "2"}, n.Flags...)
-		commands = [][]string{append(all[:len(all):len(all)], "init", genesis), append(all[:len(all):len(all)], "import", blocks)}
+		commands = [][]string{n.command(own, "init", genesis), n.command(own, "import", blocks)}
 	}
 	began := time.Now()
 	for _, args := range commands {
-		cmd := exec.CommandContext(ctx, n.Program, args...)
-		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return u, fmt.Errorf("%s %v: %w: %s", n.Program, args, err, tail(out))
+		state, err := n.run(ctx, args)
+		if err != nil {
+			return u, err
 		}
-		u.CPU += (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
-		if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		u.CPU += (state.UserTime() + state.SystemTime()).Seconds()
+		if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
 			u.Written += int64(usage.Oublock) * 512 // its unit on Linux
 		}
 	}
 	u.Seconds = time.Since(began).Seconds()
-	cpu, err := n.settle(ctx, filepath.Dir(dir))
+	cpu, err := n.settle(ctx, dir)
 	if err != nil {
 		return u, err
 	}
 	u.CPU += cpu.Seconds()
-	u.Kept, err = size(dir)
+	if n.Geth { // otherwise much of it is in write-ahead logs, which it allocates in advance
+		if _, err := n.run(ctx, n.command(own, "db", "compact")); err != nil {
+			return u, err
+		}
+	}
+	u.Kept, err = size(own)
 	return u, err
+}
+
+// command is the arguments of a command of go-ethereum.
+func (n Node) command(dir string, args ...string) []string {
+	return slices.Concat([]string{"--datadir", dir, "--verbosity", "2"}, n.Flags, args)
+}
+
+// run runs a command of the node to its end; the end of ctx stops it.
+func (n Node) run(ctx context.Context, args []string) (*os.ProcessState, error) {
+	cmd := exec.CommandContext(ctx, n.Program, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%s %v: %w: %s", n.Program, args, err, out[max(0, len(out)-1000):])
+	}
+	return cmd.ProcessState, err
 }
 
 // settleLimit bounds the time until old states can be read.
@@ -112,10 +132,7 @@ func (n Node) settle(ctx context.Context, dir string) (time.Duration, error) {
 	return s.process.CPUTime(), err
 }
 
-// tail is the end of an output, for an error.
-func tail(out []byte) []byte { return out[max(0, len(out)-1000):] }
-
-// size returns the bytes of the disk that the files of a folder take.
+// size returns the bytes of a folder's files.
 func size(dir string) (bytes int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -125,11 +142,7 @@ func size(dir string) (bytes int64, err error) {
 		if err != nil {
 			return err
 		}
-		if s, ok := info.Sys().(*syscall.Stat_t); ok {
-			bytes += s.Blocks * 512
-		} else {
-			bytes += info.Size()
-		}
+		bytes += info.Size()
 		return nil
 	})
 	return bytes, err
@@ -153,13 +166,13 @@ func (n Node) Serve(ctx context.Context, dir string) (*Served, error) {
 		if err != nil {
 			return nil, err
 		}
-		spec.Command = append(append([]string{n.Program, "--datadir", dir, "--verbosity", "1"}, n.Flags...),
+		spec.Command = append([]string{n.Program}, n.command(dir,
 			"--http", "--http.addr", host, "--http.port", port, "--http.api", "eth,debug,web3,net,txpool", "--ipcdisable",
-			"--nodiscover", "--maxpeers", "0", "--port", "0", "--authrpc.port", "0")
+			"--nodiscover", "--maxpeers", "0", "--port", "0", "--authrpc.port", "0")...)
 		spec.ReadyURL = func(map[string]string) (string, error) { return "http://" + address, nil }
 	} else {
-		spec.Command = append(append([]string{n.Program, "serve", "--data", dir}, n.Flags...),
-			"--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--lame-duck", "0s", "--log-level", "warn")
+		spec.Command = slices.Concat([]string{n.Program, "serve", "--data", dir}, n.Flags,
+			[]string{"--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--lame-duck", "0s", "--log-level", "warn"})
 		spec.ReadyLine = true
 	}
 	p, err := process.Start(ctx, spec)
