@@ -26,12 +26,12 @@ func (m methods) addRaw(all map[string]jsonrpc.Method) {
 		raw, err := rlp.EncodeToBytes(s.Header())
 		return hexutil.Bytes(raw), err
 	})
-	all["debug_getRawReceipts"] = m.ofAny(rawReceipts)
+	all["debug_getRawReceipts"] = m.rawOfAny("receipts", rawReceipts)
 	all["debug_getRawTransaction"] = ofHash(m.rawTransaction)
 }
 
-// rawOfAny is ofAny for bytes: as with go-ethereum, there are none of a number that has no block, and an
-// unknown hash is an error.
+// rawOfAny is ofAny for bytes, with go-ethereum's answers where there is no block: none for a number, and
+// for a hash an error or, of receipts, an empty list.
 func (m methods) rawOfAny(part string, run func(*Sealed) (any, error)) jsonrpc.Method {
 	method := m.ofAny(run)
 	return func(ctx context.Context, params []byte) (any, error) {
@@ -43,7 +43,12 @@ func (m methods) rawOfAny(part string, run func(*Sealed) (any, error)) jsonrpc.M
 		if err := jsonrpc.Params(params, 1, &at); err != nil {
 			return nil, err
 		}
-		if hash, ok := at.Hash(); ok {
+		switch hash, ok := at.Hash(); {
+		case part == "receipts" && ok:
+			return []hexutil.Bytes{}, nil
+		case part == "receipts":
+			return nil, nil
+		case ok:
 			return nil, fmt.Errorf("%s %v not found", part, hash)
 		}
 		return hexutil.Bytes{}, nil
