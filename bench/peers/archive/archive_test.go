@@ -51,7 +51,7 @@ func TestRefused(t *testing.T) {
 	for want, o := range map[string]options{
 		"--data must name": {transfers: 100, block: 10, accounts: 2},
 		"--accounts 2 to":  {data: "x", transfers: 100, block: 10, accounts: 1},
-		"names none":       {data: "x", transfers: 100, block: 10, accounts: 2, nodes: "erigon"},
+		"there are chaind": {data: "x", transfers: 100, block: 10, accounts: 2, nodes: "erigon"},
 		"make rivals":      {data: "x", transfers: 100, block: 10, accounts: 2, nodes: "geth-full", geth: "missing"},
 	} {
 		if err := o.run(t.Context(), new(strings.Builder)); err == nil || !strings.Contains(err.Error(), want) {

@@ -71,25 +71,42 @@ func (o options) all() []ethnodes.Node {
 	}
 }
 
+// chosen are those that --nodes names.
+func (o options) chosen() (nodes []ethnodes.Node, err error) {
+	all := o.all()
+	if o.nodes == "" {
+		return all, nil
+	}
+	for _, name := range strings.Split(o.nodes, ",") {
+		i := slices.IndexFunc(all, func(n ethnodes.Node) bool { return n.Name == name })
+		if i < 0 {
+			names := ""
+			for _, n := range all {
+				names += " " + n.Name
+			}
+			return nil, fmt.Errorf("--nodes %s: there are%s", name, names)
+		}
+		nodes = append(nodes, all[i])
+	}
+	return nodes, nil
+}
+
 func (o options) check(nodes []ethnodes.Node) error {
 	switch {
 	case o.data == "":
 		return errors.New("--data must name a folder")
 	case o.block < 1 || o.block > 10_000 || o.accounts < 2 || o.accounts > 1_000_000 || o.transfers < o.block:
 		return errors.New("--block is 1 to 10,000, --accounts 2 to 1,000,000, and --transfers at least one block")
-	case len(nodes) == 0:
-		return fmt.Errorf("--nodes %s names none of the nodes", o.nodes)
 	}
 	return ethnodes.Programs(nodes...)
 }
 
 func (o options) run(ctx context.Context, out io.Writer) error {
-	nodes := o.all()
-	if o.nodes != "" {
-		named := strings.Split(o.nodes, ",")
-		nodes = slices.DeleteFunc(nodes, func(n ethnodes.Node) bool { return !slices.Contains(named, n.Name) })
+	nodes, err := o.chosen()
+	if err == nil {
+		err = o.check(nodes)
 	}
-	if err := o.check(nodes); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(o.data, 0o700); err != nil {
