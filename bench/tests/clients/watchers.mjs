@@ -27,17 +27,18 @@ async function check(what, does) {
 }
 
 // seen resolves with what a watcher passes on and is right; begin gets a function that takes it, and
-// returns what ends the watcher. then makes what it must see.
-async function seen(begin, right, then) {
-  let done, end;
-  const found = new Promise((resolve, reject) => {
-    done = (v) => right(v) && resolve(v);
-    end = begin(done, reject);
-  });
-  await then?.();
-  const v = await found;
+// returns what ends the watcher. make makes what it must see, again and again: a watcher may begin late.
+async function seen(begin, right, make) {
+  let found, failed, end;
+  const take = (...v) => right(...v) && (found ??= { v: v[0] });
+  end = begin(take, (e) => (failed = e));
+  while (!found) {
+    if (failed) throw failed;
+    await make?.();
+    await new Promise((done) => setTimeout(done, 2 * pollingInterval));
+  }
   (await end)?.();
-  return v;
+  return found.v;
 }
 
 async function viem(name, transport) {
@@ -48,33 +49,27 @@ async function viem(name, transport) {
   const wallet = createWalletClient({ account, chain, transport: http(url) });
   const contract = { address: (await node.waitForTransactionReceipt({ hash: await wallet.deployContract({ abi: parseAbi(abi), bytecode }) })).contractAddress, abi: parseAbi(abi) };
   const set = (v) => wallet.writeContract({ ...contract, functionName: "set", args: [v] });
-  let hash;
-  const send = async () => (hash = await wallet.sendTransaction({ to: account.address, value: 1n }));
+  const send = () => wallet.sendTransaction({ to: account.address, value: 1n });
+  const hashes = new Set(); // of what was sent; an answer with a hash may come after the event
+  const make = async (sent) => hashes.add(await sent);
+  const known = (passed) => (all) => (all.forEach((hash) => passed.add(hash)), [...passed].some((hash) => hashes.has(hash)));
 
-  await check(`${name}: watchBlocks`, () => seen((ok, onError) => node.watchBlocks({ onBlock: ok, onError, includeTransactions: true }), (b) => b.transactions.some((t) => t.hash === hash), send));
+  await check(`${name}: watchBlocks`, async () => {
+    const right = known(new Set());
+    await seen((ok, onError) => node.watchBlocks({ onBlock: ok, onError, includeTransactions: true, emitMissed: true }), (b) => right(b.transactions.map((t) => t.hash)), () => make(send()));
+  });
   await check(`${name}: watchBlockNumber sees empty blocks`, async () => {
     const first = await node.getBlockNumber();
     await seen((onBlockNumber, onError) => node.watchBlockNumber({ onBlockNumber, onError }), (n) => n > first + 2n);
   });
-  await check(`${name}: watchPendingTransactions`, async () => {
-    const hashes = new Set(); // the answer with the hash may come after the event
-    await seen((ok, onError) => node.watchPendingTransactions({ onTransactions: (all) => all.forEach((h) => (hashes.add(h), ok())), onError }), () => hashes.has(hash), async () => {
-      await new Promise((done) => setTimeout(done, 4 * pollingInterval)); // until the filter or the subscription is there
-      await send();
-      await send();
-    });
-  });
+  await check(`${name}: watchPendingTransactions`, () => seen((ok, onError) => node.watchPendingTransactions({ onTransactions: ok, onError }), known(new Set()), () => make(send())));
   await check(`${name}: watchContractEvent`, async () => {
-    let value = 0n;
-    const found = await seen(
-      (ok, onError) => node.watchContractEvent({ ...contract, eventName: "Set", args: { by: account.address }, onLogs: (all) => all.forEach(ok), onError }),
-      (l) => l.args.value >= 1n,
-      async () => {
-        await new Promise((done) => setTimeout(done, 4 * pollingInterval));
-        hash = await set(++value);
-      },
+    const right = known(new Set());
+    await seen(
+      (ok, onError) => node.watchContractEvent({ ...contract, eventName: "Set", args: { by: account.address }, onLogs: ok, onError }),
+      (all) => right(all.map((l) => l.transactionHash)),
+      () => make(set(7n)),
     );
-    assert.equal(found.transactionHash, hash);
   });
   await check(`${name}: three confirmations`, async () => {
     const { blockNumber } = await node.waitForTransactionReceipt({ hash: await send(), confirmations: 3 });
@@ -103,28 +98,23 @@ async function ethers(name, provider) {
     provider.on(event, ok);
     return () => provider.off(event, ok);
   };
-  const soon = () => new Promise((done) => setTimeout(done, 4 * pollingInterval));
+  const hashes = new Set();
+  const passed = new Set();
+  const known = (hash) => (passed.add(hash), [...passed].some((h) => hashes.has(h)));
+  const make = async (sent) => hashes.add((await (await sent).wait()).hash);
 
   await check(`${name}: block`, async () => {
     const first = await provider.getBlockNumber();
     await seen(listen("block"), (n) => n > first + 2);
   });
-  await check(`${name}: pending`, async () => {
-    const hashes = new Set();
-    let hash;
-    await seen(listen("pending"), (h) => hashes.add(h) && hashes.has(hash), async () => {
-      await soon();
-      for (let i = 0; i < 2; i++) ({ hash } = await (await wallet.sendTransaction({ to: wallet.address, value: 1 })).wait().then((r) => ({ hash: hash ?? r.hash })));
-    });
-  });
+  await check(`${name}: pending`, () => seen(listen("pending"), known, () => make(wallet.sendTransaction({ to: wallet.address, value: 1 }))));
   await check(`${name}: an event`, async () => {
     const watched = new Contract(address, abi, provider);
-    let value;
-    watched.on("Set", (_, v) => (value = v));
-    await soon();
-    await (await contract.set(5)).wait();
-    while (value !== 5n) await soon();
-    await watched.removeAllListeners();
+    const begin = (ok) => {
+      watched.on("Set", ok);
+      return () => watched.removeAllListeners();
+    };
+    await seen(begin, (_, value) => value === 5n, () => make(contract.set(5)));
   });
   await check(`${name}: three confirmations`, async () => {
     const receipt = await (await wallet.sendTransaction({ to: wallet.address, value: 1 })).wait(3);
