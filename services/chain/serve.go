@@ -220,6 +220,10 @@ func (f *serving) serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 		return rpc{}, err
 	}
 	maps.Copy(methods, accounts.Methods(b, keys, methods))
+	if f.test { // the others are refused
+		maps.Copy(methods, f.controls)
+	}
+	methods["rpc_modules"] = api.Modules(methods)
 	maps.Copy(methods, f.controls)
 	if f.test && f.keys.controls(env) {
 		methods["eth_sendUnsignedTransaction"] = unsigned(b, methods)

@@ -119,6 +119,12 @@ func TestTestClients(t *testing.T) {
 	run(t, dir, "node", "testchain.mjs", node(t, "--test"))
 }
 
+// Watchers and listeners see what happens, confirmations come where there are empty blocks, and accounts get code.
+func TestWatchers(t *testing.T) {
+	dir := project(t, "watchers.mjs", "contract.mjs", "package.json", "package-lock.json")
+	run(t, dir, "node", "watchers.mjs", node(t, "--set", "block_idle=100ms"))
+}
+
 // Ponder indexes from block 0 after 10,000 blocks, and follows reverts.
 func TestPonder(t *testing.T) {
 	node22(t)

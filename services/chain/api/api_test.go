@@ -278,7 +278,7 @@ func TestReceiptOfTheNextBlock(t *testing.T) {
 	l := &late{Blocks: b.Blocks, tx: sealed.Transactions()[0]}
 	b.Blocks, b.Pool, b.Feed = l, l, l
 	got, err := Methods(b, "")["eth_getTransactionReceipt"](t.Context(), []byte(`["`+l.tx.Hash().Hex()+`"]`))
-	if r, ok := got.(*receipt); err != nil || !ok || r == nil {
+	if r, ok := got.(*Receipt); err != nil || !ok || r == nil {
 		t.Errorf("%v, %v", got, err)
 	}
 }

@@ -27,6 +27,7 @@ func (m methods) addChain(all map[string]jsonrpc.Method) {
 		return (*hexutil.Big)(m.executor.NextBaseFee(m.States.Head())), nil
 	})
 	all["net_listening"] = constant(true)
+	all["net_peerCount"] = constant(hexutil.Uint(0)) // other nodes of the chain are no peers in its network's sense
 	all["web3_sha3"] = func(_ context.Context, params []byte) (any, error) {
 		var text hexutil.Bytes
 		err := jsonrpc.Params(params, 1, &text)

@@ -129,16 +129,16 @@ func (m methods) feeHistory(ctx context.Context, params []byte) (any, error) {
 	if err := jsonrpc.Params(params, 2, &count, &last, &percentiles); err != nil {
 		return nil, err
 	}
+	out := &history{OldestBlock: new(hexutil.Big)}
+	if count == 0 {
+		return out, nil
+	}
 	if err := checkPercentiles(percentiles); err != nil {
 		return nil, err
 	}
 	head, end := m.States.Head().Number.Uint64(), m.NumberOf(last)
 	if end > head {
 		return nil, fmt.Errorf("request beyond head block: requested %d, head %d", end, head)
-	}
-	out := &history{OldestBlock: new(hexutil.Big)}
-	if count == 0 {
-		return out, nil
 	}
 	oldest := end + 1 - min(uint64(count), mostHistory, end+1)
 	out.OldestBlock = (*hexutil.Big)(new(big.Int).SetUint64(oldest))
@@ -155,14 +155,14 @@ func (m methods) feeHistory(ctx context.Context, params []byte) (any, error) {
 
 func checkPercentiles(percentiles []float64) error {
 	if len(percentiles) > mostPercentiles {
-		return jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid reward percentile: over the query limit %d", mostPercentiles)
+		return fmt.Errorf("invalid reward percentile: over the query limit %d", mostPercentiles)
 	}
 	for i, p := range percentiles {
 		if p < 0 || p > 100 {
-			return jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid reward percentile: %f", p)
+			return fmt.Errorf("invalid reward percentile: %f", p)
 		}
 		if i > 0 && p <= percentiles[i-1] {
-			return jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid reward percentile: #%d:%f >= #%d:%f", i-1, percentiles[i-1], i, p)
+			return fmt.Errorf("invalid reward percentile: #%d:%f >= #%d:%f", i-1, percentiles[i-1], i, p)
 		}
 	}
 	return nil

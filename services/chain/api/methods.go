@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -59,6 +60,16 @@ func Methods(b Backend, version string) map[string]jsonrpc.Method {
 	m.addChain(all)
 	m.addRaw(all)
 	return all
+}
+
+// Modules returns rpc_modules, which consoles ask for the namespaces of the methods, with a version.
+func Modules(all map[string]jsonrpc.Method) jsonrpc.Method {
+	versions := map[string]string{"rpc": "1.0"}
+	for name := range all {
+		namespace, _, _ := strings.Cut(name, "_")
+		versions[namespace] = "1.0"
+	}
+	return constant(versions)
 }
 
 // constant returns a method without parameters and with one answer.
@@ -207,14 +218,4 @@ func (m methods) receipt(ctx context.Context, hash common.Hash) (any, error) {
 	return newReceipt(receipts[index], s.Transactions()[index], s.Signer), nil
 }
 
-func (m methods) receipts(s *Sealed) (any, error) {
-	receipts, err := s.Receipts()
-	if err != nil {
-		return nil, err
-	}
-	all := make([]*receipt, len(receipts))
-	for i, r := range receipts {
-		all[i] = newReceipt(r, s.Transactions()[i], s.Signer)
-	}
-	return all, nil
-}
+func (m methods) receipts(s *Sealed) (any, error) { return s.ShownReceipts(nil) }

@@ -83,13 +83,21 @@ func rawParam(params []byte) ([]byte, error) {
 		return nil, err
 	}
 	if len(text) < 2 || text[0] != '0' || text[1]|0x20 != 'x' {
-		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid argument 0: %v", hexutil.ErrMissingPrefix)
+		return nil, noBytes(hexutil.ErrMissingPrefix)
+	}
+	if len(text)%2 != 0 {
+		return nil, noBytes(hexutil.ErrOddLength)
 	}
 	raw := make([]byte, len(text)/2-1)
 	if _, err := hex.Decode(raw, text[2:]); err != nil {
-		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid argument 0: %v", err)
+		return nil, noBytes(hexutil.ErrSyntax)
 	}
 	return raw, nil
+}
+
+// noBytes is the error of a parameter that is no hexadecimal, in the words of encoding/json over hexutil.
+func noBytes(why error) error {
+	return jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid argument 0: json: cannot unmarshal %v into Go value of type hexutil.Bytes", why)
 }
 
 // hexOf is Hex of a hash with one allocation instead of two.

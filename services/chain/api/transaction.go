@@ -82,8 +82,8 @@ func price(tx *types.Transaction, baseFee *big.Int) *big.Int {
 	return price
 }
 
-// receipt is the receipt of a sealed transaction.
-type receipt struct {
+// Receipt is the receipt of a sealed transaction.
+type Receipt struct {
 	BlockHash         common.Hash     `json:"blockHash"`
 	BlockNumber       *hexutil.Big    `json:"blockNumber"`
 	TransactionHash   common.Hash     `json:"transactionHash"`
@@ -104,9 +104,9 @@ type receipt struct {
 }
 
 // newReceipt returns a transaction's receipt, all of whose fields are derived.
-func newReceipt(r *types.Receipt, tx *types.Transaction, signer types.Signer) *receipt {
+func newReceipt(r *types.Receipt, tx *types.Transaction, signer types.Signer) *Receipt {
 	from, _ := types.Sender(signer, tx) // it was executed
-	out := &receipt{
+	out := &Receipt{
 		BlockHash: r.BlockHash, BlockNumber: (*hexutil.Big)(r.BlockNumber), TransactionHash: r.TxHash, TransactionIndex: hexutil.Uint(r.TransactionIndex),
 		From: from, To: tx.To(), GasUsed: hexutil.Uint64(r.GasUsed), CumulativeGasUsed: hexutil.Uint64(r.CumulativeGasUsed),
 		Logs: r.Logs, LogsBloom: &r.Bloom, Type: hexutil.Uint(r.Type), EffectiveGasPrice: (*hexutil.Big)(r.EffectiveGasPrice),
@@ -126,4 +126,20 @@ func newReceipt(r *types.Receipt, tx *types.Transaction, signer types.Signer) *r
 		out.BlobGasUsed, out.BlobGasPrice = (*hexutil.Uint64)(&r.BlobGasUsed), (*hexutil.Big)(r.BlobGasPrice)
 	}
 	return out
+}
+
+// ShownReceipts returns the receipts as clients get them, of the transactions that are wanted; nil: of
+// all.
+func (s *Sealed) ShownReceipts(wanted func(common.Hash) bool) ([]*Receipt, error) {
+	receipts, err := s.Receipts()
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]*Receipt, 0, len(receipts))
+	for i, r := range receipts {
+		if wanted == nil || wanted(r.TxHash) {
+			shown = append(shown, newReceipt(r, s.Transactions()[i], s.Signer))
+		}
+	}
+	return shown, nil
 }

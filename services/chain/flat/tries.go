@@ -64,17 +64,19 @@ func (t *tries) hash() (root common.Hash, rooted map[common.Address]*types.State
 	}
 	rooted = map[common.Address]*types.StateAccount{}
 	for address, slots := range t.dirty.slots {
-		account := t.dirty.accounts[address]
-		if account == nil {
+		if t.dirty.accounts[address] == nil {
 			continue
 		}
-		root, err := t.store(address, slots)
-		if err != nil {
+		if err := t.store(address, slots); err != nil {
 			return root, nil, err
 		}
-		if root != account.Root {
+	}
+	for address, account := range t.dirty.accounts {
+		// Also where no slot has changed since the last root: a StateDB from which several roots are
+		// taken knows the one that it began with.
+		if tr := t.storage[address]; tr != nil && account != nil && tr.Hash() != account.Root {
 			changed := *account
-			changed.Root = root
+			changed.Root = tr.Hash()
 			t.dirty.accounts[address], rooted[address] = &changed, &changed
 		}
 	}
@@ -95,26 +97,23 @@ func (t *tries) hash() (root common.Hash, rooted map[common.Address]*types.State
 	return t.accounts.Hash(), rooted, nil
 }
 
-// store sets slots of an account, and returns its storage root.
-func (t *tries) store(address common.Address, slots map[common.Hash]common.Hash) (common.Hash, error) {
+// store sets slots of an account.
+func (t *tries) store(address common.Address, slots map[common.Hash]common.Hash) error {
 	tr, err := t.storageOf(address)
 	if err != nil {
-		return common.Hash{}, err
+		return err
 	}
 	keys, values := make([][]byte, 0, len(slots)), make([][]byte, 0, len(slots))
 	for key, value := range slots {
 		var text []byte
 		if value != (common.Hash{}) {
 			if text, err = rlp.EncodeToBytes(common.TrimLeftZeroes(value[:])); err != nil {
-				return common.Hash{}, err
+				return err
 			}
 		}
 		keys, values = append(keys, crypto.Keccak256(key[:])), append(values, text)
 	}
-	if err := tr.UpdateBatch(keys, values); err != nil {
-		return common.Hash{}, err
-	}
-	return tr.Hash(), nil
+	return tr.UpdateBatch(keys, values)
 }
 
 // storageOf returns the trie of an account's slots.

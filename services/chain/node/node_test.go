@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -285,6 +286,29 @@ func TestBaseFeeFalls(t *testing.T) {
 	if w.seal() || w.Chain().Head() != head {
 		t.Error("an empty block though nothing waits")
 	}
+	w.close()
+}
+
+// Where that is set, blocks come though nothing waits, and what waits is in the next one.
+func TestIdleBlocks(t *testing.T) {
+	idle, err := NewPolicy("timer", Sealing{Interval: time.Millisecond, Idle: time.Millisecond, Max: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := open(t, begin{dir: t.TempDir(), options: Options{Sealing: idle}})
+	after := func(n uint64) {
+		t.Helper()
+		servicetest.Await(t, func() string { return fmt.Sprintf("block %d; %v", n, w.Ready()) }, func() bool { return w.Chain().Head().Number.Uint64() >= n })
+	}
+	after(3)
+	txs := w.next(2)
+	w.must(txs...)
+	w.mined(txs...)
+	number, _, err := w.Chain().Blocks.Transaction(txs[1].Hash())
+	if err != nil {
+		t.Fatal(err)
+	}
+	after(number + 5)
 	w.close()
 }
 

@@ -11,6 +11,7 @@ import (
 type Sealing struct {
 	Interval time.Duration `set:"block_interval" default:"10ms" min:"1ms" max:"1m" doc:"time from one block to the next, at least, for seal=timer"`
 	Longest  time.Duration `set:"block_interval_max" default:"50ms" min:"1ms" max:"1m" doc:"time from one block to the next, at most, for seal=timer (block_interval where that is longer), while more transactions arrive and making blocks takes more than an eighth of the time: they cost less for each transaction when they are larger"`
+	Idle     time.Duration `set:"block_idle" default:"0s" min:"0s" max:"1h" doc:"time from a block to an empty one while no transaction waits, for programs that wait for several confirmations; 0: no empty blocks"`
 	Max      int           `set:"block_max" default:"10000" min:"1" max:"1000000" doc:"transactions in a block, at most, for seal=timer; the block's gas bounds them, too"`
 }
 
@@ -20,6 +21,9 @@ type Policy struct {
 	Max int // transactions in a block
 
 	interval, longest time.Duration // from a block to the next
+	idle              time.Duration // to an empty one; 0: there is none
+
+	empty bool // the block that is due may be empty
 
 	last time.Time     // of the last block
 	took time.Duration // that it took to make
@@ -35,19 +39,29 @@ const leastApart = 8
 func NewPolicy(name string, c Sealing) (*Policy, error) {
 	switch name {
 	case "each":
-		return &Policy{Max: 1}, nil
+		return &Policy{Max: 1, idle: c.Idle}, nil
 	case "timer":
-		return &Policy{Max: c.Max, interval: c.Interval, longest: c.Longest}, nil
+		return &Policy{Max: c.Max, interval: c.Interval, longest: c.Longest, idle: c.Idle}, nil
 	}
 	return nil, refusal.Unknown("policy", name, "each", "timer")
 }
 
-// Wait returns when a block is due: there are transactions, and the time has come. Ready receives a
-// value when waiting may have grown, and coming says whether it is about to. The error is that of ctx.
+// Wait returns when a block is due: there are transactions, and the time has come, or there were none
+// for a while. Ready receives a value when waiting may have grown, and coming says whether it is about
+// to. The error is that of ctx.
 func (p *Policy) Wait(ctx context.Context, ready <-chan struct{}, waiting func() int, coming func() bool) error {
+	var idle <-chan time.Time
+	if p.empty = false; p.idle > 0 {
+		timer := time.NewTimer(p.idle)
+		defer timer.Stop()
+		idle = timer.C
+	}
 	for waiting() == 0 {
 		select {
 		case <-ready:
+		case <-idle:
+			p.empty, p.last = true, time.Now()
+			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}

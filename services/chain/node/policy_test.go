@@ -69,6 +69,35 @@ func TestWait(t *testing.T) {
 	}
 }
 
+// Without transactions an empty block is due after a while, where that is set, and again after another.
+func TestIdle(t *testing.T) {
+	for _, name := range []string{"each", "timer"} {
+		synctest.Test(t, func(t *testing.T) {
+			p, err := NewPolicy(name, Sealing{Interval: time.Millisecond, Idle: time.Minute, Max: 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &waits{ready: make(chan struct{}, 1)}
+			due := func(after time.Duration, empty bool) {
+				t.Helper()
+				begin := time.Now()
+				if err := p.Wait(t.Context(), w.ready, func() int { return int(w.n.Load()) }, func() bool { return false }); err != nil || time.Since(begin) != after || p.empty != empty {
+					t.Errorf("%s: due after %v, empty: %v; want %v, %v; %v", name, time.Since(begin), p.empty, after, empty, err)
+				}
+			}
+			due(time.Minute, true)
+			due(time.Minute, true)
+			go func() {
+				time.Sleep(time.Second)
+				w.add(1)
+			}()
+			due(time.Second, false)
+			w.n.Store(0)
+			due(time.Minute, true)
+		})
+	}
+}
+
 // A block that took long to make is followed by a larger one, as long as more transactions come and
 // half a block's gas is not used, but not beyond the longest interval.
 func TestBlocksGrow(t *testing.T) {

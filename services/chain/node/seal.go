@@ -98,7 +98,7 @@ func (n *Node) draft() (*blockchain.Draft, []*mempool.Entry, error) {
 		return nil, nil, err
 	}
 	mined := n.fill(draft)
-	if len(mined) == 0 && !n.cheapens(head, draft) {
+	if len(mined) == 0 && !n.o.Sealing.empty && !n.cheapens(head, draft) {
 		draft.Abandon()
 		return nil, nil, nil
 	}

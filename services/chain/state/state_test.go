@@ -69,6 +69,9 @@ func (e era) any(r *rand.Rand) transaction {
 	case 0, 1:
 		return func(db *gethstate.StateDB) {
 			db.SetNonce(from, db.GetNonce(from)+1, tracing.NonceChangeUnspecified)
+			if n < 5 && db.Exist(c) { // whose slots stay as they are
+				to = c
+			}
 			db.AddBalance(to, uint256.NewInt(value), tracing.BalanceChangeUnspecified)
 		}
 	case 2: // touched while empty, and a snapshot that is taken back

@@ -102,7 +102,7 @@ var calls = map[string]run{
 	"evm_setTime":                        one((*Chain).setTime),
 	"anvil_setBlockTimestampInterval":    one((*Chain).setStep),
 	"anvil_removeBlockTimestampInterval": none(func(c *Chain) (any, error) { had := c.clock.step > 0; c.clock.step = 0; return had, nil }),
-	"evm_setAutomine":                    one(func(c *Chain, on bool) (any, error) { c.manual, c.interval = !on, 0; c.changed(); return nil, nil }),
+	"evm_setAutomine":                    one((*Chain).setAutomine),
 	"evm_setIntervalMining":              one((*Chain).setIntervalMining),
 	"anvil_setNextBlockBaseFeePerGas":    one(func(c *Chain, n quantity) (any, error) { c.baseFee = &n.Int; return nil, nil }),
 	"anvil_setCoinbase":                  one(func(c *Chain, at common.Address) (any, error) { c.coinbase = at; return nil, nil }),
@@ -277,6 +277,16 @@ func (c *Chain) changed() {
 	case c.wake <- struct{}{}:
 	default:
 	}
+}
+
+// setAutomine has each transaction mined, and with it, as anvil does, what waits already.
+func (c *Chain) setAutomine(on bool) (any, error) {
+	c.manual, c.interval = !on, 0
+	c.changed()
+	if on && slices.ContainsFunc(c.pool, c.executable) {
+		return nil, c.mine()
+	}
+	return nil, nil
 }
 
 func (c *Chain) increaseTime(by quantity) (any, error) {

@@ -73,10 +73,20 @@ func (c *Chain) submitted(params json.RawMessage) (any, error) {
 	if err := c.accept(tx, len(raws[0])); err != nil {
 		return nil, err
 	}
-	if !c.manual && c.interval == 0 {
+	if !c.manual && c.interval == 0 && c.executable(tx) {
 		return tx.Hash(), c.mine()
 	}
 	return tx.Hash(), nil
+}
+
+// executable reports whether a transaction that waits is not behind a gap.
+func (c *Chain) executable(tx *types.Transaction) bool {
+	db, err := c.db()
+	if err != nil {
+		return true // the block, which needs it, too, returns the error
+	}
+	from := c.sender(tx)
+	return tx.Nonce() < c.nonce(db, from)
 }
 
 // accept judges a transaction and has it wait.

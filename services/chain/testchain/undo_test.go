@@ -199,6 +199,42 @@ func TestKeptSettings(t *testing.T) {
 	}
 }
 
+// A transaction behind a gap makes no block, and what waits is mined when automine is on again, as anvil
+// does both.
+func TestAutomine(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.close()
+	blocks := func(want uint64) {
+		t.Helper()
+		if n := s.Head().Number.Uint64(); n != want {
+			t.Errorf("%d blocks, want %d", n, want)
+		}
+	}
+	config := s.Genesis().Config
+	second, err := types.MustSignNewTx(key, types.LatestSigner(config), &types.DynamicFeeTx{
+		ChainID: config.ChainID, Nonce: 1, GasFeeCap: big.NewInt(1e11), Gas: 21_000, To: &to, Value: big.NewInt(1),
+	}).MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done := s.Submit(t.Context(), [][]byte{second})[0]; done.Err != nil {
+		t.Fatal(done.Err)
+	}
+	blocks(0)
+	s.send(1)
+	blocks(1)
+	s.balance(2)
+	s.call("evm_setAutomine", false)
+	s.send(1)
+	s.send(1)
+	blocks(1)
+	s.call("evm_setAutomine", true)
+	blocks(2)
+	s.balance(4)
+	s.call("evm_setAutomine", true) // nothing waits
+	blocks(2)
+}
+
 // A look at a chain whose blocks are made by the clock makes none.
 func TestStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

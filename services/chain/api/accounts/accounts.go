@@ -65,6 +65,8 @@ func Methods(node api.Backend, keys Keys, all map[string]jsonrpc.Method) map[str
 		"personal_sign":        m.personalSign,
 		"eth_signTypedData_v3": m.signTypedData,
 		"eth_signTypedData_v4": m.signTypedData,
+
+		"eth_pendingTransactions": m.pendingTransactions,
 	}
 }
 
@@ -76,6 +78,18 @@ func (m *methods) accounts(_ context.Context, params []byte) (any, error) {
 			if m.holders[of] == nil {
 				all = append(all[:len(all):len(all)], of)
 			}
+		}
+	}
+	return all, jsonrpc.Params(params, 0)
+}
+
+// pendingTransactions answers the transactions of these accounts that the next blocks take.
+func (m *methods) pendingTransactions(_ context.Context, params []byte) (any, error) {
+	all := []*api.Transaction{}
+	executable, _ := m.node.Pool.Content()
+	for _, of := range m.order {
+		for _, tx := range executable[of] {
+			all = append(all, api.NewTransaction(tx, m.signer))
 		}
 	}
 	return all, jsonrpc.Params(params, 0)

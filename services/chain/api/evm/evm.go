@@ -70,6 +70,7 @@ func Methods(node api.Backend, o Options) map[string]jsonrpc.Method {
 		"debug_traceCall":          m.traceCall,
 		"trace_transaction":        m.flatTransaction,
 		"trace_block":              m.flatBlock,
+		"trace_filter":             m.flatFilter,
 	}
 }
 

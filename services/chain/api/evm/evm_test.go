@@ -226,6 +226,9 @@ func testTrace(t *testing.T, n api.Backend) {
 		{"trace_block", `["0x99"]`, "null"},
 		{"trace_block", `[` + word("99") + `]`, "null"},
 		{"trace_block", `["earliest"]`, "[]"},
+		{"trace_filter", `[{"fromBlock":"earliest","toBlock":"0x0"}]`, "[]"},
+		{"trace_filter", `[{"fromBlock":"0x2","toBlock":"0x1"}]`, "[]"},
+		{"trace_filter", `[{"toBlock":"pending"}]`, "tracing on top of pending is not supported"},
 		{"debug_traceCall", `[{},"0x0",{"txIndex":"0x0"}]`, "no transaction in genesis"},
 		{"debug_traceCall", `[{},"0x99"]`, "header not found"},
 		{"debug_traceCall", `[{},"0x1",{"timeout":"soon"}]`, `the trace's timeout: time: invalid duration "soon"`},
@@ -305,6 +308,7 @@ func parse(t *testing.T, text string, into any) {
 func FuzzParams(f *testing.F) {
 	f.Add(with("600160005500") + `,{"number":"0x1234","time":"0x1"}]`)
 	f.Add(`[{"from":` + rich + `,"to":null,"gas":"0x5208","maxFeePerGas":"0x1","maxPriorityFeePerGas":"0x0","value":"0x1","accessList":[],"authorizationList":[]}]`)
+	f.Add(`[{"fromBlock":"0x0","toBlock":"0x2","toAddress":[` + rich + `],"after":1,"count":2}]`)
 	f.Add(`[` + word("1") + `,{"tracer":"callTracer","tracerConfig":{"onlyTopCall":true}}]`)
 	all := evm.Methods(node(f), evm.Options{Gas: 100_000, Timeout: time.Hour, MaxTrace: 100_000})
 	f.Fuzz(func(t *testing.T, params string) {

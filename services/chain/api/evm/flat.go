@@ -8,6 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"dyno/services/chain/api"
 	"dyno/services/chain/jsonrpc"
 )
 
@@ -49,10 +50,15 @@ func (m *methods) flatBlock(ctx context.Context, params []byte) (any, error) {
 	if block == nil || err != nil {
 		return nil, err
 	}
-	all := []json.RawMessage{}
 	if block.Header().Number.Sign() == 0 {
-		return all, nil
+		return []json.RawMessage{}, nil
 	}
+	return m.flatOf(ctx, block)
+}
+
+// flatOf returns the calls of all transactions of a sealed block.
+func (m *methods) flatOf(ctx context.Context, block *api.Sealed) ([]json.RawMessage, error) {
+	all := []json.RawMessage{}
 	traces, err := m.trace(ctx, block, 0, len(block.Transactions()), &traceOptions{Tracer: flat})
 	if err != nil {
 		return nil, err

@@ -196,7 +196,7 @@ func (c *Criteria) judge() error {
 	switch {
 	case c.FromBlock != nil && *c.FromBlock == rpc.PendingBlockNumber, c.ToBlock != nil && *c.ToBlock == rpc.PendingBlockNumber:
 		return errPending
-	case c.BlockHash != nil || first > last:
+	case first > last:
 		return errReversed
 	}
 	return nil

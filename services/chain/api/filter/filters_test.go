@@ -110,6 +110,12 @@ func TestFilters(t *testing.T) {
 	}
 	c.want("pending", c.ask("eth_newFilter", map[string]any{"toBlock": "pending"}), "pending logs are not supported")
 	c.want("reversed", c.ask("eth_newFilter", map[string]any{"fromBlock": "0x3", "toBlock": "0x2"}), "invalid block range params")
+	one := c.open("eth_newFilter", map[string]any{"blockHash": common.Hash{1}}) // go-ethereum's changes are of new blocks then
+	g.grow(logs(2, 1)...)
+	if n := c.count(one); n != 2 {
+		t.Errorf("%d new logs of a filter with a block's hash", n)
+	}
+	c.want("logs of an unknown block", c.ask("eth_getFilterLogs", one), "unknown block")
 }
 
 // A filter whose client asks too late for hashes misses some, which is counted.

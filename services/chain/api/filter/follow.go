@@ -3,13 +3,16 @@ package filter
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"dyno/services/chain/api"
 	"dyno/services/chain/jsonrpc"
+	"dyno/services/chain/store"
 )
 
 // newLogs returns a function that returns the logs since its last call, after those of blocks that
@@ -169,6 +172,14 @@ func (f *Filters) source(kind string, argument json.RawMessage) (source, error) 
 			events, err := f.transactions(found, whole)
 			return events, more, err
 		}, nil
+	case "transactionReceipts":
+		var of struct{ TransactionHashes []common.Hash }
+		if err := read(argument, &of); err != nil {
+			return nil, err
+		}
+		return f.receiptSource(of.TransactionHashes)
+	case "syncing": // a node never is
+		return func(context.Context) ([]any, <-chan struct{}, error) { return nil, nil, nil }, nil
 	}
 	return nil, jsonrpc.Errorf(jsonrpc.UnknownMethod, "no %.100q subscription in eth namespace", kind)
 }
@@ -204,6 +215,43 @@ func (f *Filters) logSource(c *Criteria) source {
 		}
 		return events, f.node.Feed.Grown(seen), err
 	}
+}
+
+// maxHashes bounds the transactions of a subscription, as go-ethereum does.
+const maxHashes = 200
+
+// receiptSource returns the receipts of each block as one event, of some transactions or of all.
+func (f *Filters) receiptSource(hashes []common.Hash) (source, error) {
+	if len(hashes) > maxHashes {
+		return nil, jsonrpc.Errorf(jsonrpc.ServerError, "exceed max number of transaction hashes allowed per transactionReceipts subscription")
+	}
+	var wanted func(common.Hash) bool
+	if len(hashes) > 0 {
+		wanted = func(hash common.Hash) bool { return slices.Contains(hashes, hash) }
+	}
+	headers := f.newHeaders(1) // a block can have thousands
+	return func(context.Context) (events []any, more <-chan struct{}, err error) {
+		found, seen, err := headers()
+		for _, header := range found {
+			s, err := f.node.Sealed(header.Number.Uint64())
+			switch {
+			case errors.Is(err, store.ErrNotFound): // it was taken back meanwhile
+				continue
+			case err != nil:
+				return nil, nil, err
+			case s.Hash() != header.Hash():
+				continue
+			}
+			receipts, err := s.ShownReceipts(wanted)
+			if err != nil {
+				return nil, nil, err
+			}
+			if len(receipts) > 0 {
+				events = append(events, receipts)
+			}
+		}
+		return events, f.node.Feed.Grown(seen), err
+	}, nil
 }
 
 func (f *Filters) subscribe(ctx context.Context, params []byte) (any, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
 
 	"dyno/services/chain/api/filter"
 	"dyno/services/chain/jsonrpc"
@@ -155,6 +156,37 @@ func TestSubscribePending(t *testing.T) {
 	}
 }
 
+// The receipts of a block are one event; those of other transactions than the ones that were named are none.
+func TestSubscribeReceipts(t *testing.T) {
+	g, node := newGrowing()
+	s, stop := listen(t, filter.New(node))
+	defer stop()
+	// The third transaction from now on.
+	hash := types.NewTx(&types.LegacyTx{Nonce: 3, To: &common.Address{}}).Hash()
+	all := s.ask("eth_subscribe", `["transactionReceipts"]`)
+	one := s.ask("eth_subscribe", `["transactionReceipts",{"transactionHashes":["`+hash.Hex()+`"]}]`)
+	next := map[string]hexutil.Uint64{all: 1, one: 3}
+	for range 3 {
+		g.grow(logs(1, 1)...)
+	}
+	for range 4 {
+		e := s.receive()
+		var receipts []struct {
+			BlockNumber     hexutil.Uint64
+			TransactionHash common.Hash
+			Logs            []types.Log
+		}
+		if err := json.Unmarshal(e.Params.Result, &receipts); err != nil || len(receipts) != 1 {
+			t.Fatalf("%s: %v", e.Params.Result, err)
+		}
+		id, got := e.Params.Subscription, receipts[0]
+		if got.BlockNumber != next[id] || len(got.Logs) != 1 || id == one && got.TransactionHash != hash {
+			t.Errorf("the receipt %+v, want one of block %d", got, next[id])
+		}
+		next[id]++
+	}
+}
+
 // A subscription reads a few transactions ahead of its client, however many there are.
 func TestSubscribeReadsLittleAhead(t *testing.T) {
 	g, node := newGrowing()
@@ -182,8 +214,10 @@ func TestSubscribeRefuses(t *testing.T) {
 	s, stop := listen(t, f)
 	defer stop()
 	for params, want := range map[string]string{
-		`["newHeads"]`:                     "",
-		`["syncing"]`:                      `no "syncing" subscription in eth namespace`,
+		`["newHeads"]`: "",
+		`["syncing"]`:  "",
+		`["nothing"]`:  `no "nothing" subscription in eth namespace`,
+		`["transactionReceipts",{"transactionHashes":[` + strings.Repeat(`"`+common.Hash{}.Hex()+`",`, 200) + `"` + common.Hash{}.Hex() + `"]}]`: "exceed max number of transaction hashes allowed per transactionReceipts subscription",
 		`["logs",{"toBlock":"pending"}]`:   "pending logs are not supported",
 		`["logs",{"address":"0x1"}]`:       "invalid argument 1: json: cannot unmarshal hex string of odd length into Go struct field .address of type common.Address",
 		`["newPendingTransactions","0x1"]`: "invalid argument 1: json: cannot unmarshal string into Go value of type bool",

@@ -54,7 +54,7 @@ var calls = []attack{
 	{"logs of 1,001 addresses", call("eth_getLogs", `[{"address":[`+strings.Repeat("null,", 1000)+`null]}]`), "-32602 ...exceed max addresses or topics"},
 	{"logs with five topics", call("eth_getLogs", `[{"topics":[[],[],[],[],[]]}]`), "-32602 ...exceed max topics"},
 	{"the fees of 10^9 blocks", call("eth_feeHistory", `["0x3b9aca00","latest",[]]`), `result {"...oldestBlock":"0x0"`},
-	{"101 percentiles of fees", call("eth_feeHistory", `["0x1","latest",[`+strings.Repeat("1,", 100)+`1]]`), "-32602 invalid reward percentile"},
+	{"101 percentiles of fees", call("eth_feeHistory", `["0x1","latest",[`+strings.Repeat("1,", 100)+`1]]`), "-32000 invalid reward percentile"},
 	{"a proof of 1,025 slots", call("eth_getProof", `["`+brought+`",[`+strings.Repeat(`"0x1",`, 1024)+`"0x1"],"latest"]`), "-32602 ...too many storage keys"},
 	{"filters without end", func(a *target) string {
 		one := message("eth_newFilter", `[{}]`)
