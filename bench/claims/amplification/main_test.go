@@ -1,0 +1,37 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"dyno/lab/record"
+)
+
+func run1(variant string, records, states, blocks float64) *record.Run {
+	return &record.Run{Spec: record.RunSpec{Variant: variant, Rate: 1000}, Totals: record.Totals{Completed: 1000,
+		Server: &record.ServerTotals{Gauges: map[string]float64{gaugeRecords: records, gaugeStates: states, gaugeBlocks: blocks}}}}
+}
+
+func TestSteps(t *testing.T) {
+	unknown := &record.Run{Totals: record.Totals{Completed: 1, Server: &record.ServerTotals{}}}
+	invalid := run1("all", 1, 1, 1)
+	invalid.Invalid = "others used the CPUs"
+	e := &record.Experiment{Runs: []*record.Run{unknown, invalid, run1("all", 1000, 3000, 9000), run1("none", 2000, 4000, 0), run1("all", 1000, 5000, 9000)}}
+	steps, err := stepsOf(e)
+	if err != nil || len(steps) != 2 {
+		t.Fatalf("%+v, %v", steps, err)
+	}
+	var b strings.Builder
+	if err := print(&b, steps); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	for i, want := range []string{"all 2 1 4.00 [3.00, 5.00] 13.0 [12.0, 14.0]", "none 1 2 2.00 [2.00, 2.00] 2.0 [2.0, 2.0]"} {
+		if got := strings.Join(strings.Fields(lines[i+1]), " "); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if _, err := stepsOf(&record.Experiment{Runs: []*record.Run{unknown, invalid}}); err == nil {
+		t.Error("runs without gauges have an amplification")
+	}
+}
