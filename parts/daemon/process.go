@@ -92,10 +92,10 @@ func (p *process) open() (*Env, error) {
 		Guard: p.options.guard, Sockets: p.options.sockets, Tracer: p.tracer, Draining: p.draining, Fail: p.fail,
 		keep: func(r *debugpage.Recent) { p.readings.Go(func() { r.Run(reading) }) }}
 	env.watch = p.watch(reading, env)
-	if err := p.startFlight(); err != nil {
+	if err := p.countSpans(env); err != nil {
 		return nil, err
 	}
-	if err := p.countSpans(env); err != nil {
+	if err := p.startFlight(); err != nil { // from here on close ends it
 		return nil, err
 	}
 	pages := debugHandler(env.Debug, p.agent, p.options.debugToken, env.Metrics, &p.phase)
