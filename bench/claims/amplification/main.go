@@ -24,7 +24,8 @@ import (
 	"dyno/lab/report"
 )
 
-// Gauges of chaind, in bytes since the process began; a run has a process of its own.
+// Gauges of chaind, in bytes since the process began. What counts is how much they grow during the
+// load, so the accounts of the genesis do not.
 const (
 	gaugeRecords = "blockchain_state_record_bytes"   // records of accounts and slots
 	gaugeStates  = "blockchain_state_written_bytes"  // written by the states' engine
@@ -81,13 +82,11 @@ type step struct {
 // stepsOf returns what the variants wrote, in the order of their first runs.
 func stepsOf(e *record.Experiment) (steps []step, err error) {
 	for _, r := range e.Runs {
-		t := r.Totals
-		if r.Invalid != "" || r.Spec.Diagnostic() || t.Server == nil || t.Completed == 0 {
+		if r.Invalid != "" || r.Spec.Diagnostic() {
 			continue
 		}
-		g := t.Server.Gauges
-		records := g[gaugeRecords]
-		if records <= 0 || g[gaugeStates] <= 0 {
+		w := writtenDuring(r)
+		if w.records <= 0 || w.requests <= 0 {
 			continue
 		}
 		i := slices.IndexFunc(steps, func(s step) bool { return s.Name == r.Spec.Variant })
@@ -98,14 +97,36 @@ func stepsOf(e *record.Experiment) (steps []step, err error) {
 		}
 		s := &steps[i]
 		s.Runs++
-		add(&s.States, &s.OfState, g[gaugeStates]/records, s.Runs)
-		add(&s.All, &s.OfAll, (g[gaugeStates]+g[gaugeBlocks])/records, s.Runs)
-		s.Records += (records/float64(t.Completed) - s.Records) / float64(s.Runs)
+		add(&s.States, &s.OfState, w.states/w.records, s.Runs)
+		add(&s.All, &s.OfAll, (w.states+w.blocks)/w.records, s.Runs)
+		s.Records += (w.records/w.requests - s.Records) / float64(s.Runs)
 	}
 	if len(steps) == 0 {
-		return nil, fmt.Errorf("no valid run reports %s and %s", gaugeRecords, gaugeStates)
+		return nil, fmt.Errorf("in no valid run %s grows; states are written every 128 blocks, which a run of --quick may not have", gaugeRecords)
 	}
 	return steps, nil
+}
+
+// written is what the gauges grew by during a run, in bytes, and the requests answered meanwhile.
+type written struct{ records, states, blocks, requests float64 }
+
+// writtenDuring compares the last window of a run in which the gauges were read with the first.
+func writtenDuring(r *record.Run) (w written) {
+	var first map[string]float64
+	for _, at := range r.Series {
+		if first != nil {
+			w.requests += float64(at.Client.Ended - at.Client.Failed)
+		}
+		if at.Server == nil || at.Server.Gauges[gaugeStates] == 0 {
+			continue
+		}
+		g := at.Server.Gauges
+		if first == nil {
+			first = g
+		}
+		w.records, w.states, w.blocks = g[gaugeRecords]-first[gaugeRecords], g[gaugeStates]-first[gaugeStates], g[gaugeBlocks]-first[gaugeBlocks]
+	}
+	return w
 }
 
 // add takes the n-th value into a mean and into the range of the values.
