@@ -146,6 +146,11 @@ var columns = map[string]struct{ head, interval string }{
 	"named":                 {"first bound right", ""},
 	"layout_percent":        {"layouts differ by, %", ""},
 	"slice_percent":         {"slices differ by, %", ""},
+
+	// Of bench/claims/amplification.
+	"record_bytes_per_request": {"records, bytes", ""},
+	"state_amplification":      {"written for each of them: states", "state_amplification_runs"},
+	"amplification":            {"states and blocks", "amplification_runs"},
 }
 
 // counts are the keys of whole numbers.

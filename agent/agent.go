@@ -25,6 +25,8 @@
 //     is being taken. Guarded.
 //   - GET /debug/dyno/flight is the content of the flight recorder: an execution trace of the
 //     moments before, for use just after an unexpected event; 409 while it is off. Guarded.
+//   - GET /debug/dyno/kept is the content that the service itself has kept at such an event
+//     (KeepFlight); 404 if there was none. Guarded.
 //
 // # Costs
 //
@@ -178,9 +180,11 @@ func (a *Agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		guarded, serve = true, a.serveTrace
 	case PathFlight:
 		guarded, serve = true, a.serveFlight
+	case PathKept:
+		guarded, serve = true, a.serveKept
 	default:
-		writeError(w, http.StatusNotFound, fmt.Errorf("there is no %s; the paths are GET %s, GET %s, POST %s, GET %s and GET %s",
-			r.URL.Path, PathInfo, PathSamples, PathControl, PathTrace, PathFlight))
+		writeError(w, http.StatusNotFound, fmt.Errorf("there is no %s; the paths are GET %s, GET %s, POST %s, GET %s, GET %s and GET %s",
+			r.URL.Path, PathInfo, PathSamples, PathControl, PathTrace, PathFlight, PathKept))
 		return
 	}
 	if !allowed(w, r, method) {

@@ -32,6 +32,46 @@ type flight struct {
 	mu       sync.Mutex // the recorder's methods are not safe for concurrent use
 	recorder *trace.FlightRecorder
 	setting  FlightRecorder
+	kept     []byte // a window, until the next setting; nil: none
+}
+
+// KeepFlight copies the flight recorder's window, for the service to call when something unexpected
+// has happened: the copy stays at PathKept when the recorder has long moved on. Only the first since
+// the recorder was set is kept, since later ones show consequences: kept is false for the others. It
+// takes as much memory as the window (FlightRecorder.MaxBytes). It is an error if the recorder is off.
+func (a *Agent) KeepFlight() (kept bool, err error) {
+	a.flight.mu.Lock()
+	if a.flight.kept != nil {
+		a.flight.mu.Unlock()
+		return false, nil
+	}
+	a.flight.mu.Unlock()
+	window, err := a.flight.window(false)
+	if err != nil {
+		return false, err
+	}
+	a.flight.mu.Lock()
+	defer a.flight.mu.Unlock()
+	if a.flight.recorder == nil || a.flight.kept != nil {
+		return false, nil // set meanwhile
+	}
+	a.flight.kept = window.Bytes()
+	return true, nil
+}
+
+// serveKept answers with the window that KeepFlight has kept.
+func (a *Agent) serveKept(w http.ResponseWriter, r *http.Request) {
+	a.flight.mu.Lock()
+	kept := a.flight.kept
+	a.flight.mu.Unlock()
+	if kept == nil {
+		writeError(w, http.StatusNotFound, errors.New("no window of the flight recorder is kept: nothing has happened since it was set, or it is off; GET "+PathFlight+" is what it holds now"))
+		return
+	}
+	announceTrace(w, 0)
+	if r.Method != http.MethodHead {
+		w.Write(kept) // an error means that the client has gone
+	}
 }
 
 // setFlight switches the flight recorder on, to another setting, or off, and returns the previous
@@ -40,6 +80,7 @@ func (a *Agent) setFlight(to FlightRecorder) (before FlightRecorder, err error) 
 	a.flight.mu.Lock()
 	defer a.flight.mu.Unlock()
 	before = a.flight.setting
+	a.flight.kept = nil
 	if a.flight.recorder != nil {
 		a.flight.recorder.Stop()
 		a.flight.recorder, a.flight.setting = nil, FlightRecorder{}

@@ -202,3 +202,46 @@ func TestWhatLooksInsideIsGuarded(t *testing.T) {
 		t.Error("a request that was refused left a mark")
 	}
 }
+
+// The first window that is kept stays, whatever happens later, until the recorder is set again.
+func TestKeepFlight(t *testing.T) {
+	a := New(Config{})
+	defer a.Close()
+	if kept, err := a.KeepFlight(); kept || err == nil || !strings.Contains(err.Error(), "flight_recorder") {
+		t.Errorf("off: %v, %v", kept, err)
+	}
+	if w := get(a, PathKept); w.Code != http.StatusNotFound {
+		t.Errorf("nothing kept: %d", w.Code)
+	}
+	if _, err := a.Control(Control{FlightRecorder: &FlightRecorder{MinAge: 1, MaxBytes: 1 << 20}}); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := a.KeepFlight(); !kept || err != nil {
+		t.Fatalf("the first: %v, %v", kept, err)
+	}
+	first := get(a, PathKept)
+	if !isTrace(first) || first.Body.Len() > 4<<20 {
+		t.Fatalf("%d with %d bytes", first.Code, first.Body.Len())
+	}
+	if kept, err := a.KeepFlight(); kept || err != nil {
+		t.Errorf("the second: %v, %v", kept, err)
+	}
+	if again := get(a, PathKept); again.Body.String() != first.Body.String() {
+		t.Error("another window replaced the first")
+	}
+	if w := get(a, PathKept, func(r *http.Request) { r.Method = "HEAD" }); w.Code != http.StatusOK || w.Body.Len() > 0 {
+		t.Errorf("HEAD: %d with %d bytes", w.Code, w.Body.Len())
+	}
+	if w := get(a, PathKept, func(r *http.Request) { r.RemoteAddr = "192.0.2.1:1" }); w.Code != http.StatusForbidden && w.Code != http.StatusUnauthorized {
+		t.Errorf("a stranger: %d", w.Code)
+	}
+	if _, err := a.Control(Control{FlightRecorder: &FlightRecorder{MinAge: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if w := get(a, PathKept); w.Code != http.StatusNotFound {
+		t.Errorf("set again: %d", w.Code)
+	}
+	if kept, err := a.KeepFlight(); !kept || err != nil {
+		t.Errorf("set again: %v, %v", kept, err)
+	}
+}

@@ -9,6 +9,7 @@ const (
 	PathControl = "/debug/dyno/control" // POST: Control; answers with the previous values
 	PathTrace   = "/debug/dyno/trace"   // GET ?seconds=0.5: an execution trace of up to 5 s
 	PathFlight  = "/debug/dyno/flight"  // GET: the flight recorder's window, as an execution trace
+	PathKept    = "/debug/dyno/kept"    // GET: the window that KeepFlight kept, likewise
 )
 
 // SamplesPerSecond is the rate of the stream. Samples are taken at multiples of 100 ms of the

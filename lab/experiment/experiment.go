@@ -115,8 +115,8 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	if err := x.permitted(); err != nil {
 		return nil, err
 	}
-	if o.Agents != nil && !o.Scenario.Load.Traits().Splits {
-		return nil, &scenario.Fault{Err: fmt.Errorf("agents share loads of requests, gRPC calls and flows; a load of kind %s comes from one process", o.Scenario.Load.Kind)}
+	if o.Agents != nil && (!o.Scenario.Load.Traits().Splits || o.Scenario.Load.Driver != nil) {
+		return nil, &scenario.Fault{Err: fmt.Errorf("agents share loads of requests, gRPC calls and flows, and sessions that the scenario describes; jobs and a load.driver are one process (kind %s)", o.Scenario.Load.Kind)}
 	}
 	if !o.Scenario.Load.Traits().Searchable() && how.counted != nil {
 		return nil, &scenario.Fault{Err: fmt.Errorf("load.kind: %s does not measure jobs at a rate; write axis: concurrency with \"${concurrency}\" in load.args", x.exp.Kind)}

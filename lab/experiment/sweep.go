@@ -28,7 +28,7 @@ const (
 func (x *executor) sweep(ctx context.Context) error {
 	steps := x.sweepSteps()
 	// With Keep, a shared dependency would be started once for each variant that stays up.
-	if x.opts.Scenario.Load.Traits().Splits && !x.opts.Scenario.Exclusive && !x.opts.Scenario.OneAddress() && !x.opts.Scenario.Shares() {
+	if t := x.opts.Scenario.Load.Traits(); t.Sends && t.Axis == workload.AxisRate && !x.opts.Scenario.Exclusive && !x.opts.Scenario.OneAddress() && !x.opts.Scenario.Shares() {
 		defer x.runner.Keep()()
 	}
 	x.expected = len(steps)

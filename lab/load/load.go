@@ -72,6 +72,11 @@ type Plan struct {
 	// Lead is the time before the start in which connections can be made. 0: 100 ms.
 	Lead time.Duration
 
+	// Begin returns the start, for a load of sessions that several processes share: they begin at one
+	// instant, when all have opened theirs. A driver calls it when its sessions are open or have failed
+	// to open. Nil: the driver chooses.
+	Begin func(context.Context) (start int64, err error)
+
 	// Start is the schedule's zero on the monotonic clock; if it is 0, Run sets it to the start
 	// of a window. A driver whose work chooses its own start may change it before it calls
 	// Recorder.Shards.

@@ -137,3 +137,24 @@ func Stride(s Schedule, k, n int) Schedule {
 		return s()
 	}
 }
+
+// Turns returns the requests of a schedule that the k-th of n processes makes if the requests go to
+// total sessions in turn, and the sessions to the processes: to the k-th those with an index that
+// leaves k when divided by n.
+func Turns(s Schedule, k, n, total int) Schedule {
+	if n == 1 {
+		return s
+	}
+	session := -1
+	return func() (int64, bool) {
+		for {
+			at, ok := s()
+			if session++; session == total {
+				session = 0
+			}
+			if !ok || session%n == k {
+				return at, ok
+			}
+		}
+	}
+}

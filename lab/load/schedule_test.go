@@ -179,3 +179,31 @@ func FuzzReadTimes(f *testing.F) {
 		}
 	})
 }
+
+// Processes that share sessions make each message once, and each the messages of its own sessions,
+// which take turns as in one process.
+func TestTurns(t *testing.T) {
+	const total, messages = 5, 23
+	for n := 1; n <= 3; n++ {
+		made := map[int64]int{} // message -> by which process
+		for k := range n {
+			next := Turns(Constant(messages, time.Second), k, n, total)
+			for at, ok := next(); ok; at, ok = next() {
+				if _, twice := made[at]; twice {
+					t.Errorf("two processes of %d make the message at %v", n, time.Duration(at))
+				}
+				made[at] = k
+			}
+		}
+		all, m := Constant(messages, time.Second), 0
+		for at, ok := all(); ok; at, ok = all() {
+			if by, ok := made[at]; !ok || by != m%total%n {
+				t.Errorf("message %d comes from process %d (%v) of %d, want %d", m, by, ok, n, m%total%n)
+			}
+			m++
+		}
+		if m != len(made) {
+			t.Errorf("%d processes make %d of %d messages", n, len(made), m)
+		}
+	}
+}

@@ -20,6 +20,7 @@ func (c *checker) target() {
 		c.onlyOne(p, "build", "command", "url")
 	}
 	c.env(p.To("env"), c.s.Target.Env)
+	c.refuse(p.To("ready"), "is for companions: a target that has ended takes no load", "exit")
 	if !c.Has(p.To("url")) {
 		return
 	}
@@ -41,6 +42,9 @@ func (c *checker) companions() {
 			c.FaultAt(p.To("name"), "%q is taken: ${%s...} means something else", companion.Name, companion.Name)
 		}
 		c.env(p.To("env"), companion.Env)
+		if companion.Ready.Exit {
+			c.refuse(p.To("ready"), "excludes exit, with which a program is ready when it has ended", "line", "url", "port")
+		}
 	}
 	c.unique(names, func(i int) document.Path { return document.At("companions", i, "name") })
 }

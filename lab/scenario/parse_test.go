@@ -30,7 +30,7 @@ func TestParseEveryField(t *testing.T) {
 		Target: Target{Debug: "http://${target.debug}", CPUs: 1.5, Process: Process{
 			Build: "./cmd/x", Args: []string{"--listen", "127.0.0.1:0", "--workers", "8", "--fast", "true", "--data", "${scratch}"},
 			Env: map[string]string{"GOGC": "200"}, Dir: "testdata", Ready: Ready{Line: true, URL: "http://${target.debug}/readyz", Timeout: 5 * time.Second}}},
-		Dependencies: []Dependency{{Name: "sink", Process: Process{Command: []string{"./sink", "--delay"}, Args: []string{"5ms"}}}},
+		Dependencies: []Dependency{{Name: "sink", Process: Process{Command: []string{"./sink", "--delay"}, Args: []string{"5ms"}}}, {Name: "fill", Process: Process{Command: []string{"./fill"}, Ready: Ready{Exit: true}}}},
 		Setup: []Request{{Method: "PUT", URL: "http://${target.listen}/x", Headers: map[string]string{"X-Number": "5"},
 			Body: `{"url":"http://${sink.listen}/"}`, Expect: []int{200, 201}},
 			{URL: "http://${target.listen}/x/${n}", Body: "${n}", Repeat: 10}},

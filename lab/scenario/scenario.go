@@ -68,13 +68,16 @@ type Ready struct {
 	// Port is for a program that prints no ready line: the lab waits until the program listens on
 	// this TCP port, or on any if 0. ${NAME.listen} is the address, and ${NAME.debug} one that serves
 	// net/http/pprof.
-	Port    *int          `yaml:"port,omitempty"`
+	Port *int `yaml:"port,omitempty"`
+	// Exit awaits the program's end with exit code 0, such as a migration's or that of a program that
+	// fills the folder ${NAME.scratch} for those that start after it.
+	Exit    bool          `yaml:"exit,omitempty"`
 	Timeout time.Duration `yaml:"timeout,omitempty"` // default 30 s, without building
 }
 
 // AwaitLine reports whether the lab awaits the ready line or, with Port, an open port in its
 // place.
-func (r Ready) AwaitLine() bool { return r.Line || r.URL == "" || r.Port != nil }
+func (r Ready) AwaitLine() bool { return !r.Exit && (r.Line || r.URL == "" || r.Port != nil) }
 
 // Target is the measured service: a program to start, or a service that already runs (URL alone).
 type Target struct {
@@ -86,7 +89,7 @@ type Target struct {
 
 // Dependency is a program that the target needs: a database, a simulator, a sink.
 type Dependency struct {
-	Name    string `yaml:"name,omitempty"` // ${NAME.FIELD} is a field of its ready line
+	Name    string `yaml:"name,omitempty"` // ${NAME.FIELD} is a field of its ready line, ${NAME.scratch} its own folder
 	Process `yaml:",inline"`
 	// Shared means that it starts once for all variants that take turns and for all runs of jobs,
 	// such as a database that all of them use; otherwise each variant or run has its own.

@@ -71,7 +71,7 @@ var kinds = map[string]Traits{
 	Flows: {Axis: AxisRate, Sends: true, Splits: true, Probe: ProbeConnection, Fields: []string{"kind", "url", "steps", "headers", "check", "follow", "feeder", "keys", "connections", "timeout", "tls", "schedule", "max_rate"}},
 	GRPC: {Axis: AxisRate, Sends: true, Splits: true, Probe: ProbeConnection, HTTP2: true, JSON: true, Fields: []string{"kind", "url", "call", "proto", "proto_path", "descriptors", "headers", "body", "body_file", "repeat",
 		"feeder", "once", "keys", "check", "connections", "pipeline", "timeout", "tls", "schedule", "max_rate"}},
-	Sessions: {Axis: AxisSessions, Sends: true, Fields: append([]string{"kind", "url", "headers", "feeder", "once", "timeout", "tls"}, sessionFields...)},
+	Sessions: {Axis: AxisSessions, Sends: true, Splits: true, Fields: append([]string{"kind", "url", "headers", "feeder", "once", "timeout", "tls"}, sessionFields...)},
 	Jobs:     {Axis: AxisRate, Fields: []string{"kind", "args", "schedule", "max_rate", "axis", "units", "feeder"}},
 }
 

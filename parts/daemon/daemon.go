@@ -7,7 +7,7 @@
 //
 // Run, Task.Run and Interruptible own every goroutine that the package starts (the two HTTP
 // servers, the one that waits for signals, the one that runs a job or a command, the one that
-// exports traces, the one that reads the figures of a debug page) and wait for them before they
+// exports traces, those that read the figures of a debug page and of --flight-recorder) and wait for them before they
 // return, except one that is stuck and ends with the process. The service owns its own goroutines and ends them in Drain.
 package daemon
 
@@ -108,7 +108,8 @@ type Env struct {
 	Log     *slog.Logger
 	Metrics *prometheus.Registry // the service's own
 
-	keep func(*debugpage.Recent) // runs it until the process ends; nil: nothing does
+	keep  func(*debugpage.Recent) // runs it until the process ends; nil: nothing does
+	watch func(histogram string)  // nil: without --flight-recorder
 
 	// Tracer is for spans within requests and outside of them; nil without --otlp, which the service
 	// must support. A request to Handler has a span; log lines with its context have its trace_id.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"dyno/agent"
 	"dyno/parts/assembly"
 	"dyno/parts/config"
 	"dyno/parts/guard"
@@ -44,6 +45,7 @@ type options struct {
 	lameDuck                  time.Duration
 	otlp                      string
 	otlpSample                config.Pairs
+	flight                    time.Duration
 
 	rates       tracing.Rates
 	choice      assembly.Choice
@@ -64,6 +66,7 @@ func (o *options) declare(f *pflag.FlagSet, s Service) {
 	f.DurationVar(&o.readTimeout, "read-timeout", defaultRead, "`TIME` within which a request to the public address is to arrive whole; slower clients are cut off, also those that take longer for an answer that is no stream")
 	o.declareOrigins(f, s)
 	f.DurationVar(&o.lameDuck, "lame-duck", defaultLameDuck, "`TIME` after SIGTERM in which requests are still accepted and answered, with Connection: close, while /readyz says 503: what load balancers need to see it. Ctrl-C does without; 0: none")
+	f.DurationVar(&o.flight, "flight-recorder", 0, "`TIME` of execution trace to hold in memory, up to 10 MiB. When the service tips over (40% fewer requests, p99 three times as long, longer pauses for garbage collection), it is kept at "+agent.PathKept+" of the debug address, once. It costs 1 to 2% of the CPU; 0: off")
 	o.declareShared(f, s, slog.LevelInfo, "`TIME` to finish what was acknowledged after SIGTERM and --lame-duck")
 }
 
@@ -125,6 +128,9 @@ func (o *options) complete(f *pflag.FlagSet, s Service, env func(string) (string
 	}
 	if o.lameDuck < 0 {
 		return fmt.Errorf("--lame-duck is %v; it must not be less than 0", o.lameDuck)
+	}
+	if o.flight < 0 || o.flight > maxFlight {
+		return fmt.Errorf("--flight-recorder is %v; it must be 0 (off) to %v", o.flight, maxFlight)
 	}
 	if o.drainTimeout <= 0 {
 		return fmt.Errorf("--drain-timeout is %v; it must be more than 0", o.drainTimeout)

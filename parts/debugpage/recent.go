@@ -29,6 +29,7 @@ const (
 type Recent struct {
 	figures []Figure
 	from    prometheus.Gatherer
+	each    func(values []float64) // nil: none
 
 	mu     sync.Mutex
 	points []point     // at most most, the oldest first
@@ -46,12 +47,19 @@ func NewRecent(figures []Figure, from prometheus.Gatherer) *Recent {
 	return &Recent{figures: figures, from: from}
 }
 
+// Each has Run call f with the values of each point, in the order of the figures; NaN: not known. f
+// must not change them. Each is called before Run.
+func (r *Recent) Each(f func(values []float64)) { r.each = f }
+
 // Run reads the figures until the context ends. Its caller owns the goroutine.
 func (r *Recent) Run(ctx context.Context) {
 	due := time.NewTicker(every)
 	defer due.Stop()
 	for ctx.Err() == nil { // both may be due below
-		r.read(time.Now())
+		values := r.read(time.Now())
+		if r.each != nil {
+			r.each(values)
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -60,8 +68,8 @@ func (r *Recent) Run(ctx context.Context) {
 	}
 }
 
-// read adds a point. What cannot be gathered is missing from it.
-func (r *Recent) read(now time.Time) {
+// read adds a point and returns its values. What cannot be gathered is missing from it.
+func (r *Recent) read(now time.Time) []float64 {
 	all := byName(r.gather())
 	readings := make([]reading, len(r.figures))
 	for i, f := range r.figures {
@@ -93,6 +101,7 @@ func (r *Recent) read(now time.Time) {
 		r.before = r.before[:back-1]
 	}
 	r.before = append(r.before, readings)
+	return p.values
 }
 
 // gather returns the metrics that can be read: all but those with an error, and none if one panics.

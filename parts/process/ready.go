@@ -15,7 +15,7 @@ import (
 func (p *Process) awaitReady(ctx context.Context, s Spec) error {
 	limit := s.ReadyTimeout
 	if limit == 0 {
-		limit = defaultReadyTimeout
+		limit = ReadyTimeout
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNotReady)
 	defer cancel()

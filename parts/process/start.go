@@ -26,9 +26,9 @@ import (
 	"unicode"
 )
 
-// defaultReadyTimeout bounds the time to become ready if the Spec sets none: a database that
-// recovers its log takes some seconds.
-const defaultReadyTimeout = 30 * time.Second
+// ReadyTimeout bounds the time to become ready if the Spec sets none: a database that recovers its
+// log takes some seconds.
+const ReadyTimeout = 30 * time.Second
 
 // Spec describes a process to start and how to recognize that it is ready.
 type Spec struct {

@@ -55,6 +55,7 @@ func newMetrics(env *daemon.Env, b api.Backend, methods map[string]jsonrpc.Metho
 		m.good[method] = m.of(method, 0)
 	}
 	env.Board("/debug/chain/", board)
+	env.Requests(prefix + "request_duration_seconds")
 	env.Sample(prefix, daemon.Metric{Name: "block_height", Read: height})
 	for _, c := range []prometheus.Collector{m.took, m.calls,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + "block_height", Help: "number of the last block", ConstLabels: chain}, height),

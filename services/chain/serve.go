@@ -114,7 +114,7 @@ var (
 
 // serve serves a backend at / and /submit.
 func (f *serving) serve(env *daemon.Env, states state.States, b api.Backend, ready func() error, end func() error) (daemon.Running, error) {
-	if err := exposeStates(env, states); err != nil {
+	if err := exposeWritten(env, states, b.Blocks); err != nil {
 		return daemon.Running{}, errors.Join(err, end())
 	}
 	door, err := f.serveRPC(env, b)

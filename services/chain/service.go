@@ -19,6 +19,7 @@ import (
 	"dyno/parts/assembly"
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
+	"dyno/services/chain/api"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/node"
@@ -166,19 +167,28 @@ func openChain(ctx context.Context, dir string, g *genesis.Genesis, o blockchain
 	return c, err
 }
 
-// exposeStates shows how much is written for the states, where they know it: the engine's bytes by
-// those of the records are the write amplification.
-func exposeStates(env *daemon.Env, s state.States) error {
-	w, ok := s.(interface{ Written() (user, engine int64) })
-	if !ok {
+// exposeWritten shows how much is written for states and blocks, where they know it: an engine's
+// bytes by those of the states' records are its write amplification. The lab samples the same.
+func exposeWritten(env *daemon.Env, states state.States, blocks api.Blocks) error {
+	var all []daemon.Metric
+	if w, ok := states.(interface{ Written() (user, engine int64) }); ok {
+		all = append(all, daemon.Metric{Name: "state_record_bytes", Help: "bytes of accounts and slots that were written",
+			Read: func() float64 { user, _ := w.Written(); return float64(user) }},
+			daemon.Metric{Name: "state_written_bytes", Help: "bytes that the states' engine wrote to disk, with nodes, log and compactions",
+				Read: func() float64 { _, engine := w.Written(); return float64(engine) }})
+	}
+	if w, ok := blocks.(interface{ Written() int64 }); ok {
+		all = append(all, daemon.Metric{Name: "blocks_written_bytes", Help: "bytes that the blocks' engine wrote to disk, with receipts, indexes, log, compactions, and what history keeps",
+			Read: func() float64 { return float64(w.Written()) }})
+	}
+	if len(all) == 0 {
 		return nil
 	}
-	return env.Expose(prefix+"state_", func(set daemon.Set) {
-		user, engine := w.Written()
-		set("record_bytes_total", float64(user))
-		set("written_bytes_total", float64(engine))
-	}, daemon.Metric{Name: "record_bytes_total", Help: "bytes of accounts and slots that were written"},
-		daemon.Metric{Name: "written_bytes_total", Help: "bytes that the states' engine wrote to disk, with nodes, log and compactions"})
+	env.Sample(prefix, all...)
+	for i := range all {
+		all[i].Name += "_total"
+	}
+	return env.Expose(prefix, nil, all...)
 }
 
 // openWhole opens a chain with the blocks that only its journal has, for all but a node, which does

@@ -181,6 +181,7 @@ func (d *Dispatcher) expose(env *daemon.Env) error {
 	env.Debug.Handle("GET "+prefixDebug+"/backup", d.backup())
 	env.Debug.Handle("GET "+prefixDebug+"/{$}", page.Handler())
 	env.Recent(prefixDebug+"/recent", page.Figures)
+	env.Requests("notifyd_async_task_duration_seconds") // attempts to deliver
 	return nil
 }
 

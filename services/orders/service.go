@@ -255,6 +255,7 @@ func (r *running) start(ctx context.Context, c gateway.Config) (err error) {
 		return err
 	}
 	r.env.Board("/debug/orders/", board)
+	r.env.Requests("orders_request_seconds")
 	r.env.Debug.Handle(prefixRelease, r.release.Handler())
 	r.env.Debug.Handle(prefixRelease+"/", r.release.Handler())
 	if err := gateway.ExposeAll(r.env, releaseMetrics(r.release)); err != nil {

@@ -190,6 +190,13 @@ func (s *Testbed) up(ctx context.Context, chosen func(scenario.Dependency) bool)
 		if err != nil {
 			return err
 		}
+		s.fields[c.Name+"."+workload.Scratch] = s.fields[workload.Scratch]
+		if c.Ready.Exit {
+			if err := finish(ctx, spec); err != nil {
+				return fmt.Errorf("companion %s: %w", c.Name, err)
+			}
+			continue
+		}
 		p, err := Start(ctx, spec)
 		if err != nil {
 			return fmt.Errorf("starting companion %s: %w", c.Name, err)
@@ -198,6 +205,27 @@ func (s *Testbed) up(ctx context.Context, chosen func(scenario.Dependency) bool)
 		s.started(c.Name, p.Ready())
 	}
 	return nil
+}
+
+// finish runs a program to its end, which must come within the spec's time limit.
+func finish(ctx context.Context, spec process.Spec) error {
+	limit := cmp.Or(spec.ReadyTimeout, process.ReadyTimeout)
+	p, err := Start(ctx, spec)
+	if err != nil {
+		return err
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-p.Exited():
+		return p.Err()
+	case <-timer.C:
+		p.Stop(Grace)
+		return fmt.Errorf("it should end (ready.exit) and still ran after %v: raise its ready.timeout, or give it less to do", limit)
+	case <-ctx.Done():
+		p.Stop(Grace)
+		return ctx.Err()
+	}
 }
 
 // Down stops the target, then the dependencies, the last started first. It ignores how they end,

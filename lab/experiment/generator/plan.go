@@ -83,7 +83,7 @@ func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration
 // planSessions completes the plan for a number of sessions that each send at the same rate.
 func (b *Generator) planSessions(p load.Plan, r *record.Run, l scenario.Load, warmup time.Duration) load.Plan {
 	p.Length, p.Warmup, p.Drain = cmp.Or(r.Spec.Length, defaultLength), warmup, drainFor(r.SLO, p.Timeout)
-	p.Schedule = sessions.Schedule(p.Connections, l.Sessions.PerSession, p.Warmup+p.Length+record.WindowLength)
+	p.Follow(sessions.Schedule(p.Connections, l.Sessions.PerSession, p.Warmup+p.Length+record.WindowLength))
 	schedule := fmt.Sprintf("%d sessions, each %.6g/s", p.Connections, l.Sessions.PerSession)
 	switch {
 	case l.Sessions.PerSession == 0 && l.Driver != nil:

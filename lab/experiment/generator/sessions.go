@@ -2,7 +2,6 @@ package generator
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net/url"
@@ -12,9 +11,7 @@ import (
 
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
-	"dyno/lab/load/corpus"
-	"dyno/lab/load/sessions"
-	"dyno/lab/load/sessions/script"
+	"dyno/lab/load/engine"
 	"dyno/lab/load/windows"
 	"dyno/lab/record"
 	"dyno/lab/record/redact"
@@ -41,35 +38,23 @@ func (b *Generator) Sessions(ctx context.Context, s *environment.Testbed, v scen
 		return Sessions{}, err
 	}
 	r.Load.URL = shown(u)
-	driver, err := b.script(s, l, runName(r.ID))
+	spec, err := b.spec(s, l, runName(r.ID), 0)
+	if err == nil {
+		err = b.permitSend(spec.Load.Sessions.Send)
+	}
 	if err != nil {
 		return Sessions{}, &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
 	}
-	name := "events"
-	if l.Traits().Sockets {
-		name = "websocket"
+	out := Sessions{Close: func() {}}
+	if b.Agents != nil {
+		out.Driver, err = b.Agents.Driver(spec)
+	} else {
+		out.Driver, _, err = engine.New(spec)
 	}
-	return Sessions{Driver: &sessions.Engine{Name: name, Driver: driver}, Close: func() {}}, nil
-}
-
-// script makes the driver of the sessions that a scenario describes.
-func (b *Generator) script(s *environment.Testbed, l scenario.Load, run string) (sessions.Driver, error) {
-	of := corpus.Spec{Rows: b.rows, Run: run}
-	var err error
-	if of.Load, err = b.resolve(s, l); err != nil {
-		return nil, err
-	}
-	if err := b.permitSend(of.Load.Sessions.Send); err != nil {
-		return nil, err
-	}
-	if !strings.HasPrefix(l.URL, "wss:") && !strings.HasPrefix(l.URL, "https:") {
-		return script.New(of, nil)
-	}
-	settings, err := b.tls()
 	if err != nil {
-		return nil, err
+		return Sessions{}, &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
 	}
-	return script.New(of, func(host string) (*tls.Config, error) { return settings.Config(host, false) })
+	return out, nil
 }
 
 // permitSend returns an error if a session's messages may not be sent to their host.

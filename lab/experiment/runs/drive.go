@@ -53,9 +53,9 @@ func (b *Runner) newDrive(ctx context.Context, s *environment.Testbed, v scenari
 	if b.Generator.Scenario.Load.Traits().Axis == workload.AxisSessions {
 		of, err := b.Generator.Sessions(ctx, s, v, r, &d.plan)
 		if err == nil {
-			d.driver, d.close = of.Driver, of.Close
+			d.driver, d.close, d.helpers = of.Driver, of.Close, b.Generator.PIDs()
 			if of.PID != 0 {
-				d.helpers = []int{of.PID}
+				d.helpers = append(d.helpers, of.PID)
 			}
 		}
 		return d, err

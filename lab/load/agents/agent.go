@@ -154,6 +154,8 @@ func (a *Agent) carryOut(ctx context.Context, message []byte) (answer, error) {
 		return answer{}, a.takePart(o.Part)
 	case o.Begin != nil:
 		return answer{}, a.begin(ctx, o.Begin)
+	case o.Start != nil:
+		return answer{}, a.start(o.Start)
 	case o.Stop != "" && a.drive != nil && a.drive.Drive == o.Stop:
 		a.drive.stop(errStopped)
 	}

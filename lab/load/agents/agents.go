@@ -1,8 +1,9 @@
-// Package agents splits a load of requests between processes, on this machine or on others. A
-// Group is the coordinator's side: it makes load.Drivers that split one schedule between the
+// Package agents splits a load of requests or sessions between processes, on this machine or on
+// others. A Group is the coordinator's side: it makes load.Drivers that split one schedule between the
 // agents, start them all at the same instant, and merge their windows into one recording, as if
 // one generator had sent all requests. Request k goes to agent k mod N, so that together the
-// agents send exactly what one generator would.
+// agents send exactly what one generator would. Of sessions, the k-th is opened by agent k mod N,
+// which sends its messages; the start is set when all agents have opened theirs.
 //
 // Each agent checks whether its own host may be loaded, sends with the engines that the lab
 // itself uses, and measures latency on its own clock. The coordinator translates the start for
@@ -10,8 +11,8 @@
 // the error, from round trips.
 //
 // Messages pass through a Network (package natsbus has the one for NATS). They are not trusted:
-// every field is checked. The package does not split jobs, sessions, deliveries, or rows that are
-// sent once. A Group owns one goroutine until Close; Serve and a drive own theirs and wait for
+// every field is checked. The package does not split jobs, deliveries, or rows that are sent
+// once. A Group owns one goroutine until Close; Serve and a drive own theirs and wait for
 // them.
 package agents
 
@@ -42,10 +43,10 @@ var ErrNoReceiver = errors.New("no process receives this message")
 
 // Subjects. Their prefix contains the version of the message format.
 const (
-	helloSubject = "dyno.v2.hello"
-	orderSubject = "dyno.v2.order." // followed by the agent's ID
-	clockSubject = "dyno.v2.clock." // likewise
-	driveSubject = "dyno.v2.drive." // followed by the drive's ID and the agent's index in the drive
+	helloSubject = "dyno.v3.hello"
+	orderSubject = "dyno.v3.order." // followed by the agent's ID
+	clockSubject = "dyno.v3.clock." // likewise
+	driveSubject = "dyno.v3.drive." // followed by the drive's ID and the agent's index in the drive
 )
 
 const (

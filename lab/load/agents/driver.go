@@ -17,6 +17,7 @@ import (
 	"dyno/lab/load/corpus"
 	"dyno/lab/load/engine"
 	"dyno/lab/record"
+	"dyno/lab/workload"
 )
 
 const (
@@ -38,6 +39,7 @@ type driver struct {
 	group *Group
 	hosts []string // that the load goes to
 	steps bool     // a request has several steps
+	opens bool     // it is one of sessions, which are opened before the start
 	key   string
 	data  []byte // the packed load
 	local string // the engine that this process would use for the load
@@ -64,7 +66,7 @@ func (g *Group) Driver(s *corpus.Spec) (load.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{group: g, data: data, steps: len(s.Load.Steps) > 0, local: local.Engine(), notes: map[string][]string{}}
+	d := &driver{group: g, data: data, steps: len(s.Load.Steps) > 0, opens: s.Load.Kind == workload.Sessions, local: local.Engine(), notes: map[string][]string{}}
 	if d.hosts, err = engine.Hosts(s); err != nil {
 		return nil, err
 	}
@@ -169,19 +171,35 @@ func (d *driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) er
 	if err != nil {
 		return failed(ctx, err)
 	}
+	for i, r := range parts {
+		unsubscribe, err := d.group.net.Subscribe(fmt.Sprintf("%s%s.%d", driveSubject, drive, i), r.take)
+		if err != nil {
+			return failed(ctx, err)
+		}
+		defer unsubscribe()
+		defer r.close()
+	}
+	if d.opens {
+		switch err := d.open(ctx, p, members, parts, drive); {
+		case ctx.Err() != nil:
+			return nil // nothing was sent yet
+		case err != nil:
+			return failed(ctx, err)
+		}
+	}
 	p.Start, p.Steps = startOf(p, parts), d.steps
 	for i, shard := range rec.Shards(n) {
-		parts[i].shard = shard
+		parts[i].record(shard)
 	}
 	driving, stop := context.WithCancel(ctx)
 	defer stop()
 	err = each(members, func(i int, m *member) error {
-		defer parts[i].close()
-		unsubscribe, err := d.group.net.Subscribe(fmt.Sprintf("%s%s.%d", driveSubject, drive, i), parts[i].take)
-		if err == nil {
-			defer unsubscribe()
-			err = d.share(driving, p, parts[i], d.order(p, drive, i, n, parts[i].offset))
+		o := order{Start: &start{Drive: drive, At: p.Start + parts[i].offset.ahead}}
+		if !d.opens {
+			o = order{Begin: d.order(p, drive, i, n, parts[i].offset)}
 		}
+		err := d.share(driving, p, parts[i], drive, o)
+		parts[i].close()
 		if err != nil {
 			stop() // the others
 		}
@@ -218,21 +236,73 @@ func (d *driver) order(p *load.Plan, drive string, i, n int, clock offset) *begi
 		Connections: (p.Connections - i + n - 1) / n, Warmup: p.Warmup, Length: p.Length, Drain: p.Drain, Timeout: p.Timeout, Lead: p.Lead,
 		Units: p.Units, Classes: p.Classes, FirstSeq: p.FirstSeq, Spec: p.Spec}
 	b.Connections = max(b.Connections, 1)
+	if d.opens {
+		b.Start, b.Sessions = 0, p.Connections
+	}
 	if p.Count > 0 {
 		b.Count = p.Share(i, n)
 	}
 	return b
 }
 
-// share has an agent carry out its share. It returns when the agent's last report has arrived or
-// the agent is lost. When ctx is done it stops the agent.
-func (d *driver) share(ctx context.Context, p *load.Plan, r *receiver, b *begin) error {
-	if _, err := d.group.ask(ctx, r.member.ID, order{Begin: b}); err != nil {
-		if ctx.Err() == nil {
-			return err
+// open has the agents open their sessions, and returns when all have.
+func (d *driver) open(ctx context.Context, p *load.Plan, members []*member, parts []*receiver, drive string) error {
+	opening, stop := context.WithCancel(ctx)
+	defer stop()
+	return each(members, func(i int, m *member) error {
+		err := d.opened(opening, p, parts[i], order{Begin: d.order(p, drive, i, len(parts), parts[i].offset)})
+		if err == nil {
+			return nil
 		}
-		d.group.ask(context.WithoutCancel(ctx), r.member.ID, order{Stop: b.Drive}) // the agent may have begun
+		others := opening.Err() != nil // another agent's error, or the end of ctx, is the reason
+		stop()
+		if refused := refusal(""); !errors.As(err, &refused) { // it may have begun
+			d.halt(ctx, parts[i], drive)
+		}
+		if others {
+			return nil
+		}
+		return err
+	})
+}
+
+// opened has an agent open its sessions and waits until they are open or have failed to open. The
+// agent's own limits end that sooner than the one here.
+func (d *driver) opened(ctx context.Context, p *load.Plan, r *receiver, o order) error {
+	if _, err := d.group.ask(ctx, r.member.ID, o); err != nil {
+		return err
+	}
+	limit := time.Duration(p.Connections)*time.Millisecond + 3*cmp.Or(p.Timeout, silence) + silence
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	select {
+	case <-r.opened:
 		return nil
+	case <-r.ended:
+		return r.err
+	case <-r.member.lost:
+		return r.member.why
+	case <-late.C:
+		return fmt.Errorf("its sessions were not open within %v", limit)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// share gives an agent the order that starts its share. It returns when the agent's last report has
+// arrived or the agent is lost. When ctx is done it stops the agent.
+func (d *driver) share(ctx context.Context, p *load.Plan, r *receiver, drive string, o order) error {
+	if _, err := d.group.ask(ctx, r.member.ID, o); err != nil {
+		switch {
+		case d.opens: // it has begun
+			d.halt(ctx, r, drive)
+		case ctx.Err() != nil: // it may have
+			d.group.ask(context.WithoutCancel(ctx), r.member.ID, order{Stop: drive})
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
 	}
 	late := time.NewTimer(time.Duration(p.DrainUntil()-monotonic.Now()) + silence)
 	defer late.Stop()
@@ -246,12 +316,20 @@ func (d *driver) share(ctx context.Context, p *load.Plan, r *receiver, b *begin)
 		return errors.New("its last report did not come in time")
 	case <-ctx.Done():
 	}
-	d.group.ask(context.WithoutCancel(ctx), r.member.ID, order{Stop: b.Drive})
-	late.Reset(stopping)
+	d.halt(ctx, r, drive)
+	return nil // another agent's error, or the end of ctx, is the reason
+}
+
+// halt stops an agent's share and waits a while for its last report.
+func (d *driver) halt(ctx context.Context, r *receiver, drive string) {
+	if _, err := d.group.ask(context.WithoutCancel(ctx), r.member.ID, order{Stop: drive}); err != nil {
+		return
+	}
+	late := time.NewTimer(stopping)
+	defer late.Stop()
 	select {
 	case <-r.ended:
 	case <-r.member.lost:
 	case <-late.C:
 	}
-	return nil // another agent's error, or the end of ctx, is the reason
 }

@@ -1,6 +1,8 @@
 package agents_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,10 +15,12 @@ import (
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
 	"dyno/lab/load/engine"
+	"dyno/lab/load/sessions"
 	"dyno/lab/record"
 	"dyno/lab/workload"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/coder/websocket"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	health1 "google.golang.org/grpc/health/grpc_health_v1"
@@ -127,6 +131,120 @@ func TestCalls(t *testing.T) {
 	s.Load.GRPC.Call = "grpc.health.v1.Health/Other"
 	if _, err := g.Driver(s); err == nil || !strings.Contains(err.Error(), "has no method Other") {
 		t.Errorf("a method that there is not: %v", err)
+	}
+}
+
+// Two processes open the sessions of one load, three and two of them, and each sends the messages of
+// its own: together they make every message of the schedule once, in its turn, and the recording is
+// that of one process.
+func TestSessions(t *testing.T) {
+	var mu sync.Mutex
+	opened, sent := map[string]int{}, map[string][]string{} // by index of the session
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		index := r.URL.Query().Get("i")
+		if index == "2" {
+			http.Error(w, "not you", http.StatusForbidden)
+			return
+		}
+		conn, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.CloseNow()
+		mu.Lock()
+		opened[index+" "+r.Header.Get("X-Name")]++
+		mu.Unlock()
+		for {
+			_, message, err := conn.Read(r.Context())
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			sent[index] = append(sent[index], string(message))
+			mu.Unlock()
+			if conn.Write(r.Context(), websocket.MessageText, message) != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(target.Close)
+	users, err := corpus.ReadCSV(strings.NewReader("name\nann\nbob\ncid\ndan\neve\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &corpus.Spec{Rows: users, Run: "r", Load: workload.Load{Kind: workload.Sessions, URL: strings.Replace(target.URL, "http", "ws", 1) + "/?i=${session}", Headers: map[string]string{"X-Name": "${row.name}"},
+		Sessions: &workload.Session{Send: &workload.Send{Text: `{"n":${offer}}`}, Expect: workload.Expect{Ack: &workload.Ack{JSON: "n"}}}}}
+	bus := listen(t)
+	start(t, bus, 2)
+	g := gather(t, bus, 2)
+	spec := sessions.Schedule(5, 20, 900*time.Millisecond+record.WindowLength)
+	p := plan(spec)
+	p.Connections, p.Warmup, p.Length, p.Timeout, p.Drain = 5, 300*time.Millisecond, 600*time.Millisecond, 10*time.Second, 2*time.Second
+	d := driverOf(t, g, s)
+	for range 2 { // the agents keep the driver, and open other sessions
+		mu.Lock()
+		clear(opened)
+		clear(sent)
+		mu.Unlock()
+		totals, done, err := load.Run(t.Context(), p, d, nowhere{})
+		if err != nil || totals.Offered != 60 || totals.Ended != 60 || totals.Failed != 12 || totals.Unfinished != 0 || totals.Errors["other"] != 12 {
+			t.Errorf("%v: %+v", err, totals)
+		}
+		if of := totals.Sessions; of == nil || of.Planned != 5 || of.Opened != 4 || of.Lost != 0 || of.FramesMean == 0 || len(totals.Generator.Agents) != 2 {
+			t.Errorf("sessions %+v of agents %+v", of, totals.Generator.Agents)
+		}
+		if done.Length != 600*time.Millisecond {
+			t.Errorf("%v were measured", done.Length)
+		}
+		mu.Lock()
+		for _, who := range []string{"0 ann", "1 bob", "3 dan", "4 eve"} {
+			if opened[who] != 1 {
+				t.Errorf("opened %v, want %s once", opened, who)
+			}
+			for i, message := range sent[who[:1]] {
+				if want := fmt.Sprintf(`{"n":%d}`, i+1); message != want {
+					t.Errorf("session %s sent %s as its message %d", who, message, i+1)
+				}
+			}
+			if n := len(sent[who[:1]]); n < 18 {
+				t.Errorf("session %s sent %d messages, want 18 of the warm-up and the measured time", who, n)
+			}
+		}
+		mu.Unlock()
+		if said := strings.Join(d.(load.Noting).Notes(), "\n"); !strings.Contains(said, "sessions that did not open") {
+			t.Errorf("the notes are %q", said)
+		}
+	}
+}
+
+// A run that is stopped while its sessions are being opened has sent nothing, and ends soon.
+func TestSessionsStopWhileTheyOpen(t *testing.T) {
+	arrived := make(chan struct{}, 8)
+	held := make(chan struct{})
+	target := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		select {
+		case <-held:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(func() { close(held); target.Close() })
+	s := &corpus.Spec{Load: workload.Load{Kind: workload.Sessions, URL: target.URL, Sessions: &workload.Session{}}}
+	bus := listen(t)
+	start(t, bus, 2)
+	g := gather(t, bus, 2)
+	p := plan(sessions.Schedule(4, 0, time.Second))
+	p.Connections, p.Timeout = 4, 20*time.Second
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		<-arrived
+		cancel() // as Ctrl-C does
+	}()
+	totals, _, err := load.Run(ctx, p, driverOf(t, g, s), nowhere{})
+	if !errors.Is(err, context.Canceled) || totals.Offered != 0 {
+		t.Errorf("%v: %+v", err, totals)
 	}
 }
 

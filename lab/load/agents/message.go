@@ -37,6 +37,7 @@ type order struct {
 	Has     string `json:"has,omitempty"` // asks whether the agent has this work
 	Part    *part  `json:"part,omitempty"`
 	Begin   *begin `json:"begin,omitempty"`
+	Start   *start `json:"start,omitempty"`
 	Stop    string `json:"stop,omitempty"` // ID of the drive to stop
 }
 
@@ -61,7 +62,8 @@ type begin struct {
 	Index       int                `json:"index"`
 	Of          int                `json:"of"`
 	Start       int64              `json:"start_ns"`
-	Offset      int64              `json:"offset_ns"` // the agent's clock is ahead of the coordinator's by this
+	Offset      int64              `json:"offset_ns"`          // the agent's clock is ahead of the coordinator's by this
+	Sessions    int                `json:"sessions,omitempty"` // of all agents; Start is 0 then, and comes in an order of its own when all are open
 	Spec        *load.ScheduleSpec `json:"schedule,omitempty"`
 	Connections int                `json:"connections"`
 	Warmup      time.Duration      `json:"warmup_ns"`
@@ -75,10 +77,18 @@ type begin struct {
 	FirstSeq    uint64             `json:"first"`
 }
 
-// report is what an agent sends during a drive: windows, and an end as the last one. Numbers
-// count from 1, so that a report which the agent sends again is counted once.
+// start is the instant at which the sessions of a drive begin to send, on the agent's clock.
+type start struct {
+	Drive string `json:"drive"`
+	At    int64  `json:"at_ns"`
+}
+
+// report is what an agent sends during a drive: that its sessions are open, if it has any, then
+// windows, and an end as the last one. Numbers count from 1, so that a report which the agent sends
+// again is counted once.
 type report struct {
 	Number int             `json:"number"`
+	Opened bool            `json:"opened,omitempty"` // its sessions are open, or have failed to open
 	Window json.RawMessage `json:"window,omitempty"` // a line of package windows
 	End    *end            `json:"end,omitempty"`
 }
@@ -187,7 +197,9 @@ func (b *begin) check() error {
 		return fmt.Errorf("agent %d of %d is not possible", b.Index+1, b.Of)
 	case b.Connections < 1 || b.Connections > mostConnections || b.Units < 0 || b.Units > mostConnections || b.Count < 0 || len(b.Classes) > 256:
 		return fmt.Errorf("a load with %d connections, %d units and %d classes is not possible", b.Connections, b.Units, len(b.Classes))
-	case b.Count == 0 && b.Length <= 0 || b.Start <= 0:
+	case b.Sessions < 0 || b.Sessions > mostConnections || b.Sessions > 0 && (b.Sessions < b.Of || b.Spec == nil || b.Count > 0):
+		return fmt.Errorf("a load of %d sessions is not possible", b.Sessions)
+	case b.Count == 0 && b.Length <= 0 || (b.Start <= 0) != (b.Sessions > 0):
 		return errors.New("a load has a start and a length")
 	}
 	for _, d := range []time.Duration{b.Warmup, b.Length, b.Drain, b.Timeout, b.Lead} {

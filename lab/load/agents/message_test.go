@@ -44,6 +44,8 @@ func FuzzOrder(f *testing.F) {
 		{From: coordinator, Claim: true}, {From: coordinator, Release: true}, {From: coordinator, Has: someKey}, {From: coordinator, Stop: coordinator},
 		{From: coordinator, Part: &part{Key: someKey, Size: len(work), Data: work}},
 		{From: coordinator, Begin: &begin{Drive: coordinator, Work: someKey, Of: 1, Start: 1, Connections: 1, Length: time.Second}},
+		{From: coordinator, Begin: &begin{Drive: coordinator, Work: someKey, Of: 1, Sessions: 1, Connections: 1, Length: time.Second, Spec: &load.ScheduleSpec{Kind: workload.Constant}}},
+		{From: coordinator, Start: &start{Drive: coordinator, At: 1}},
 	} {
 		f.Add(encode(o))
 	}
@@ -71,6 +73,7 @@ func FuzzReport(f *testing.F) {
 	f.Add([]byte(`{"number":1,"end":{"next":3,"agent":{"name":"a/1","offered":1,"completed":1,"send_lag_us":{"p50":1,"p99":2},"cpu_s":1,"busiest_thread":0.5,"clock_offset_ns":0,"clock_error_ns":0}}}`))
 	f.Add([]byte(`{"number":1,"window":{"t_ns":100000000,"phase":"measure","client":{},"hists":{"response.ok":"HISTFAAA"}}}`))
 	f.Add([]byte(`{"number":2}`))
+	f.Add([]byte(`{"number":1,"opened":true}`))
 	f.Fuzz(func(t *testing.T, message []byte) {
 		var taking taking = func(rec *load.Recorder) {
 			r := newReceiver(&member{hello: hello{Name: "a/1"}, lost: make(chan struct{})})
@@ -133,6 +136,7 @@ func TestOrdersInWrongOrder(t *testing.T) {
 		{order{Claim: true}, ""},
 		{order{Has: someKey}, ""},
 		{order{Begin: begin}, "does not have the work"},
+		{order{Start: &start{Drive: coordinator, At: 1}}, "no sessions of that load"},
 		{order{Part: &part{Key: someKey, Size: 10, At: 5, Data: []byte("12345")}}, "a part of the work was lost"},
 		{order{Part: &part{Key: someKey, Size: 10, Data: []byte("12345")}}, ""},
 		{order{Part: &part{Key: someKey, Size: 10, At: 5, Data: []byte("12345")}}, "not what its coordinator sent"},
@@ -144,6 +148,11 @@ func TestOrdersInWrongOrder(t *testing.T) {
 	a.works = []*work{{key: someKey}}
 	if got := say(order{Begin: begin}); !strings.Contains(got, "received the start") || !strings.Contains(got, "too late") {
 		t.Errorf("a start in the past: %q", got)
+	}
+	sessions := *begin
+	sessions.Sessions, sessions.Spec = 1, &load.ScheduleSpec{Kind: workload.Constant}
+	if got := say(order{Begin: &sessions}); !strings.Contains(got, "a start and a length") {
+		t.Errorf("sessions with a start: %q", got)
 	}
 	a.heard = time.Now().Add(-2 * silence)
 	if a.watch(); a.claimed != "" || a.works != nil {

@@ -26,6 +26,9 @@ type share struct {
 	ctx   context.Context
 	stop  context.CancelCauseFunc
 	queue chan report // bounded by mostQueued
+
+	skew   int64      // the agent's clock is ahead of monotonic.Now by this: 0, except in tests
+	starts chan int64 // of sessions: receives the start, on the agent's clock; capacity 1
 }
 
 // mostQueued bounds the windows that the coordinator has not acknowledged yet: 25 s of windows.
@@ -40,16 +43,16 @@ func (a *Agent) begin(ctx context.Context, b *begin) error {
 		return err
 	}
 	w := a.workOf(b.Work)
-	late := a.Clock() + shortest - b.Start
+	late := a.late(b.Start)
 	switch {
 	case w == nil:
 		return errors.New("it does not have the work")
 	case a.drive != nil:
 		return errors.New("it is still busy with another load")
-	case late > 0:
-		return fmt.Errorf("it received the start %v too late", time.Duration(late).Round(time.Microsecond))
+	case b.Sessions == 0 && late != nil:
+		return late
 	}
-	s := &share{begin: b, agent: a, queue: make(chan report, mostQueued)}
+	s := &share{begin: b, agent: a, queue: make(chan report, mostQueued), skew: a.Clock() - monotonic.Now(), starts: make(chan int64, 1)}
 	s.ctx, s.stop = context.WithCancelCause(ctx)
 	a.drive = s
 	a.driving.Go(func() {
@@ -62,17 +65,58 @@ func (a *Agent) begin(ctx context.Context, b *begin) error {
 	return nil
 }
 
+// late returns an error if a start comes too soon for a share to begin on time.
+func (a *Agent) late(start int64) error {
+	if late := a.Clock() + shortest - start; late > 0 {
+		return fmt.Errorf("it received the start %v too late", time.Duration(late).Round(time.Microsecond))
+	}
+	return nil
+}
+
+// start passes the start on to the sessions that are open. The caller holds mu.
+func (a *Agent) start(o *start) error {
+	s := a.drive
+	if s == nil || s.Drive != o.Drive || s.Sessions == 0 {
+		return errors.New("it has no sessions of that load")
+	}
+	if err := a.late(o.At); err != nil {
+		return err
+	}
+	select {
+	case s.starts <- o.At:
+		return nil
+	default:
+		return errors.New("it has the start already")
+	}
+}
+
+// opened reports that the share's sessions are open and waits for the start. The coordinator's
+// silence ends the wait (Agent.watch).
+func (s *share) opened(ctx context.Context) (start int64, err error) {
+	s.queue <- report{Opened: true} // the first report: there is room
+	select {
+	case at := <-s.starts:
+		return at - s.skew, nil
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
 // plan returns the agent's part of the plan, on this process's clock.
 func (s *share) plan() load.Plan {
-	skew := s.agent.Clock() - monotonic.Now() // 0, except in tests
 	p := load.Plan{
 		Connections: s.Connections, Warmup: s.Warmup, Length: s.Length, Drain: s.Drain, Timeout: s.Timeout, Lead: s.Lead, Units: s.Units,
 		Classes: s.Classes, Count: s.Count, FirstSeq: s.FirstSeq + uint64(s.Index), Stride: uint64(s.Of),
-		Start: s.Start - skew, Phase: mod(s.Offset-skew, int64(record.WindowLength)),
+		Phase: mod(s.Offset-s.skew, int64(record.WindowLength)),
 	}
-	if s.Spec != nil {
+	switch {
+	case s.Sessions > 0:
+		p.Schedule, p.Begin = func() load.Schedule { return load.Turns(s.Spec.Open(), s.Index, s.Of, s.Sessions) }, s.opened
+		return p
+	case s.Spec != nil:
 		p.Schedule = func() load.Schedule { return load.Stride(s.Spec.Open(), s.Index, s.Of) }
 	}
+	p.Start = s.Start - s.skew
 	return p
 }
 
@@ -86,7 +130,7 @@ func (s *share) carryOut(w *work) {
 	reporting.Go(s.report)
 	w.shared.Share(s.Index, s.Of)
 	p := s.plan()
-	offset := s.Offset - (s.Start - p.Start) // from this process's clock to the coordinator's
+	offset := s.Offset - s.skew // from this process's clock to the coordinator's
 	totals, done, err := load.Run(s.ctx, p, w.driver, sinkFunc(func(win record.Window, hists map[string]*hdrhistogram.Histogram) error {
 		win.Start -= offset
 		return s.window(win, hists)

@@ -1,4 +1,4 @@
-// Package engine makes the driver of a load of requests, gRPC calls or flows. Every process that
+// Package engine makes the driver of a load of requests, gRPC calls, flows or sessions. Every process that
 // has the load's description makes the same driver.
 //
 // It does not make schedules (load.Plan) and does not build requests (corpus does). It starts no
@@ -7,6 +7,7 @@ package engine
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net/url"
 	"runtime"
@@ -19,6 +20,8 @@ import (
 	"dyno/lab/load/http1"
 	"dyno/lab/load/jsonrpc"
 	"dyno/lab/load/nethttp"
+	"dyno/lab/load/sessions"
+	"dyno/lab/load/sessions/script"
 	"dyno/lab/workload"
 )
 
@@ -29,11 +32,15 @@ const (
 	Std  = "std"
 )
 
-// New makes a load's driver and its requests. Flows build their requests during the run, so
-// theirs are empty.
+// New makes a load's driver and its requests. Flows and sessions build what they send during the
+// run, so their requests are empty.
 func New(s *corpus.Spec) (load.Driver, *corpus.Corpus, error) {
-	if s.Load.Kind == workload.Flows {
+	switch s.Load.Kind {
+	case workload.Flows:
 		d, err := flows.New(*s)
+		return d, &corpus.Corpus{}, err
+	case workload.Sessions:
+		d, err := opened(s)
 		return d, &corpus.Corpus{}, err
 	}
 	requests, err := corpus.Build(*s)
@@ -42,6 +49,23 @@ func New(s *corpus.Spec) (load.Driver, *corpus.Corpus, error) {
 	}
 	d, err := driver(s, requests)
 	return d, requests, err
+}
+
+// opened makes the driver of sessions that the load describes.
+func opened(s *corpus.Spec) (load.Driver, error) {
+	if s.Load.Driver != nil {
+		return nil, errors.New("a program drives these sessions")
+	}
+	settings := nethttp.TLSOf(s)
+	d, err := script.New(*s, func(host string) (*tls.Config, error) { return settings.Config(host, false) })
+	if err != nil {
+		return nil, err
+	}
+	name := "events"
+	if s.Load.Traits().Sockets {
+		name = "websocket"
+	}
+	return &sessions.Engine{Name: name, Driver: d}, nil
 }
 
 // driver makes the driver of requests: the kind of load selects gRPC, the URL selects WebSockets,
@@ -120,6 +144,13 @@ func Hosts(s *corpus.Spec) ([]string, error) {
 	}
 	hosts := []string{origin.Hostname()}
 	further, err := flows.Hosts(&s.Load)
+	if of := s.Load.Sessions; err == nil && of != nil && of.Send != nil && of.Send.URL != "" {
+		u, bad := url.Parse(of.Send.URL)
+		if bad != nil || u.Hostname() == "" {
+			return nil, errors.New("send.url names no host")
+		}
+		further = append(further, u.Hostname())
+	}
 	for _, host := range further {
 		if !slices.Contains(hosts, host) {
 			hosts = append(hosts, host)

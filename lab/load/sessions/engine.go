@@ -38,8 +38,13 @@ type Engine struct {
 	Name   string // of the driver, in results
 	Driver Driver
 
-	failures load.Notes
+	failures    load.Notes
+	first, step int // the i-th session has index first + i*step; see Share
 }
+
+// Share makes the sessions those of the k-th (from 0) of n processes that share a load: every n-th,
+// beginning with the k-th. It is called between drives, never during one.
+func (e *Engine) Share(k, n int) { e.first, e.step = k, n }
 
 // Notes returns why sessions were lost or did not open, followed by the Driver's own notes.
 func (e *Engine) Notes() []string {
@@ -56,7 +61,7 @@ var _ load.Driver = (*Engine)(nil)
 func (e *Engine) Engine() string { return e.Name }
 
 // Drive opens the sessions and carries out the plan. It moves the plan's start to a time when
-// each session is open or has failed to open.
+// each session is open or has failed to open, unless the plan has a Begin.
 func (e *Engine) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder) error {
 	if !plan.Open() {
 		return errors.New("sessions follow a schedule; a closed model has none")
@@ -65,7 +70,7 @@ func (e *Engine) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder)
 	defer end()
 	n := max(plan.Connections, 1)
 	senders := max(1, min(n, runtime.GOMAXPROCS(0)/2, mostSenders))
-	d := &drive{plan: plan, driver: e.Driver, failures: &e.failures, sessions: make([]session, n), groups: make([]group, senders), timeout: int64(cmp.Or(plan.Timeout, math.MaxInt64))}
+	d := &drive{plan: plan, driver: e.Driver, first: e.first, step: max(e.step, 1), failures: &e.failures, sessions: make([]session, n), groups: make([]group, senders), timeout: int64(cmp.Or(plan.Timeout, math.MaxInt64))}
 	for i := range d.sessions {
 		s := &d.sessions[i]
 		s.unopened = load.Timeout
@@ -73,9 +78,14 @@ func (e *Engine) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder)
 		s.group.failures = d.failures
 		s.group.sessions = append(s.group.sessions, s)
 	}
+	if c, ok := e.Driver.(io.Closer); ok {
+		defer c.Close()
+	}
 	d.openAll(ctx, living)
-	if first := monotonic.Now() + int64(lead); first > plan.Start {
-		plan.Start = (first + window - 1) / window * window
+	if err := begin(ctx, plan); err != nil {
+		end()
+		d.receiving.Wait()
+		return err
 	}
 	shards := rec.Shards(2 * senders)
 	var sending, turning sync.WaitGroup
@@ -95,16 +105,27 @@ func (e *Engine) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder)
 	}
 	end()
 	d.receiving.Wait()
-	if c, ok := e.Driver.(io.Closer); ok {
-		c.Close()
-	}
 	return ctx.Err()
+}
+
+// begin sets the plan's start, now that the sessions are open.
+func begin(ctx context.Context, plan *load.Plan) (err error) {
+	if plan.Begin != nil {
+		plan.Start, err = plan.Begin(ctx)
+		return err
+	}
+	if first := monotonic.Now() + int64(lead); first > plan.Start {
+		plan.Start = (first + window - 1) / window * window
+	}
+	return nil
 }
 
 // drive is the state of one Drive.
 type drive struct {
 	plan      *load.Plan
 	driver    Driver
+	first     int // index of the first session in the whole load, and the distance to the next
+	step      int
 	failures  *load.Notes
 	sessions  []session
 	groups    []group // the session with index i belongs to group i mod their number
@@ -144,7 +165,7 @@ func (d *drive) open(ctx, living context.Context, i int, timeout time.Duration) 
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	began := monotonic.Now()
-	conn, err := d.driver.Open(bounded, i)
+	conn, err := d.driver.Open(bounded, d.first+i*d.step)
 	if err != nil {
 		s.unopened = load.StatusOf(err)
 		d.failures.Add("sessions that did not open", err)

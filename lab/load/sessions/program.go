@@ -12,6 +12,7 @@ import (
 	"dyno/lab/load/windows"
 	"dyno/lab/record"
 	"dyno/lab/record/redact"
+	"dyno/lab/workload"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -47,8 +48,8 @@ func Run(ctx context.Context, c Config) (Result, error) {
 		return Result{}, errors.New("a run of sessions needs a Driver, Sessions of at least 1 and a Length above 0")
 	}
 	timeout := cmp.Or(c.Timeout, openTimeout)
-	plan := load.Plan{Connections: c.Sessions, Warmup: c.Warmup, Length: c.Length, Timeout: timeout, Drain: min(drain, timeout),
-		Schedule: Schedule(c.Sessions, c.Rate, c.Warmup+c.Length+record.WindowLength)}
+	plan := load.Plan{Connections: c.Sessions, Warmup: c.Warmup, Length: c.Length, Timeout: timeout, Drain: min(drain, timeout)}
+	plan.Follow(Schedule(c.Sessions, c.Rate, c.Warmup+c.Length+record.WindowLength))
 	sink := c.Sink
 	if sink == nil {
 		sink = none{}
@@ -58,10 +59,10 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	return Result{Name: engine.Name, URL: c.URL, Length: done.Length, Totals: totals}, err
 }
 
-// Schedule returns a plan's schedule with which n sessions each send at a rate; the messages of
-// all sessions together are evenly spaced.
-func Schedule(n int, perSecond float64, length time.Duration) func() load.Schedule {
-	return func() load.Schedule { return load.Constant(float64(n)*perSecond, length) }
+// Schedule describes the schedule with which n sessions each send at a rate, in turn; the messages
+// of all sessions together are evenly spaced.
+func Schedule(n int, perSecond float64, length time.Duration) load.ScheduleSpec {
+	return load.ScheduleSpec{Kind: workload.Constant, PerSecond: float64(n) * perSecond, Length: length}
 }
 
 type none struct{}

@@ -152,6 +152,7 @@ func sleepUntil(ctx context.Context, then time.Time) bool {
 // schedule says when the pieces of a direction pass.
 type schedule struct {
 	delay, jitter time.Duration
+	loss          float64
 	rate          int64
 	stall         Stall
 	start         time.Time
@@ -161,7 +162,7 @@ type schedule struct {
 
 func newSchedule(o Options, start time.Time, stream uint64) schedule {
 	return schedule{
-		delay: o.Delay, jitter: o.Jitter, rate: o.Rate, stall: o.Stall, start: start,
+		delay: o.Delay, jitter: o.Jitter, loss: o.Loss, rate: o.Rate, stall: o.Stall, start: start,
 		random: rand.New(rand.NewPCG(o.Seed, stream)),
 	}
 }
@@ -189,11 +190,45 @@ func (s *schedule) next(now time.Time, n int) (entered, due time.Time) {
 	if s.jitter > 0 {
 		due = due.Add(time.Duration(s.random.Int64N(2*int64(s.jitter)+1)) - s.jitter)
 	}
+	due = due.Add(s.lost(n))
 	if due.Before(s.last) {
 		due = s.last
 	}
 	s.last = due
 	return entered, due
+}
+
+// What a sender's TCP does about a lost packet. Its round trip is that of the delay, without jitter.
+const (
+	packetBytes = 1448 // in a packet of Ethernet, behind headers and time stamps
+	// A probe is sent after two round trips and 2 ms, as Linux does (RFC 8985, 7.2). A later packet's
+	// acknowledgement may reveal the loss before that; the proxy does not know what will follow.
+	probeAfter = 2 * time.Millisecond
+	// Then it waits for a round trip and 200 ms, Linux's least timeout, and twice that for each
+	// further loss (RFC 6298, 5.5) up to two minutes.
+	leastTimeout = 200 * time.Millisecond
+	mostTimeout  = 2 * time.Minute
+	mostSent     = 15 // times that a packet is sent again before it passes: Linux would end the connection
+)
+
+// lost says how much later n bytes arrive because packets of them are lost: as long as the packet
+// that is lost most often takes. All are sent at one time, so the others arrive before it.
+func (s *schedule) lost(n int) (late time.Duration) {
+	if s.loss == 0 {
+		return 0
+	}
+	for ; n > 0; n -= packetBytes {
+		waited, next := time.Duration(0), 4*s.delay+probeAfter
+		for sent := 0; sent < mostSent && s.random.Float64() < s.loss; sent++ {
+			waited += next
+			if next = 2 * next; sent == 0 {
+				next = 2*s.delay + leastTimeout
+			}
+			next = min(next, mostTimeout)
+		}
+		late = max(late, waited)
+	}
+	return late
 }
 
 // opens is when the stall ends that is at a time, or that time.

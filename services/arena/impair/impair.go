@@ -1,5 +1,5 @@
 // Package impair is a proxy that makes connections over TCP worse, as a network does: it delays,
-// varies the delay, caps the rate, lets nothing pass for a while, and resets.
+// varies the delay, loses packets, caps the rate, lets nothing pass for a while, and resets.
 //
 //	err := impair.Run(ctx, impair.Options{Listen: "127.0.0.1:9000", To: "127.0.0.1:8080",
 //		Delay: 75 * time.Millisecond, Jitter: 15 * time.Millisecond, Seed: 1})
@@ -12,7 +12,11 @@
 // stall, and when the rate is reached, the proxy stops reading, so that bytes wait with their
 // sender as they do with TCP, and not in the proxy.
 //
-// It is not for datagrams, whose loss and reordering TCP does not show, nor for exact timing below
+// A lost packet is what TCP makes of it: nothing is missing at the other end, but the packet arrives
+// later, because its sender sends it again, and so does what follows it (see schedule.lost). The rate
+// stays as it is, where congestion control would lower it: Rate does that.
+//
+// It is not for datagrams, of which some would be missing or out of order, nor for exact timing below
 // a millisecond. Run owns its goroutines, six a connection, and returns when they have ended.
 package impair
 
@@ -35,7 +39,8 @@ type Options struct {
 
 	Delay  time.Duration // one way, in both directions: a round trip takes twice as much longer
 	Jitter time.Duration // each delay is uniform between Delay - Jitter and Delay + Jitter
-	Seed   uint64        // of the jitter
+	Loss   float64       // share of the packets of each direction that are lost, from 0 to below 1
+	Seed   uint64        // of jitter and losses
 	Rate   int64         // bytes per second, of each direction of each connection; 0 means no cap
 	Stall  Stall
 	Reset  time.Duration // after its start a connection is reset; 0 means never
@@ -88,6 +93,8 @@ func (o Options) check() error {
 	switch {
 	case o.Delay < 0 || o.Jitter < 0 || o.Reset < 0 || o.Rate < 0 || o.Connections < 0 || o.Stall.For < 0 || o.Stall.At < 0:
 		return errors.New("delay, jitter, rate, stall, reset and connections cannot be negative")
+	case !(o.Loss >= 0 && o.Loss < 1): // nor NaN
+		return fmt.Errorf("a loss of %v is no share from 0 to below 1, such as 0.02 for 2%%", o.Loss)
 	case o.Jitter > o.Delay:
 		return fmt.Errorf("a jitter of %v is more than the delay of %v: bytes would arrive before they were sent", o.Jitter, o.Delay)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -99,6 +100,67 @@ func TestJitters(t *testing.T) {
 	}
 	if close := run(1, 0, ms); !slices.IsSorted(close) {
 		t.Errorf("the order is not kept: %v", close)
+	}
+}
+
+// A lost packet arrives when TCP has sent it again, what follows waits for it, and nothing is missing.
+func TestLoses(t *testing.T) {
+	const n = 2000
+	run := func(loss float64, seed uint64, interval time.Duration) (late []time.Duration) {
+		inside(t, Options{Delay: 50 * ms, Loss: loss, Seed: seed}, 0, func(t *testing.T, client, server net.Conn) {
+			late = arrivals(t, client, server, n, interval)
+		})
+		for i := range late {
+			late[i] -= time.Duration(i)*interval + 50*ms
+		}
+		return late
+	}
+	apart := run(0.1, 1, 10*time.Second) // none waits for the one before
+	lost := map[time.Duration]int{}
+	for _, by := range apart {
+		lost[by]++
+	}
+	// The probe after two round trips of 100 ms and 2 ms, the timeout after 300 ms, and after 600 ms.
+	once, twice, thrice := 202*ms, 502*ms, 1102*ms
+	if all := n - lost[0]; all < 150 || all > 250 {
+		t.Errorf("%d of %d packets were lost, want about a tenth", all, n)
+	}
+	if lost[once] < 130 || lost[twice] < 5 || lost[twice] > 40 || lost[0]+lost[once]+lost[twice]+lost[thrice] < n-3 {
+		t.Errorf("packets by how late they were: %v", lost)
+	}
+	if !slices.Equal(apart, run(0.1, 1, 10*time.Second)) || slices.Equal(apart, run(0.1, 2, 10*time.Second)) {
+		t.Error("the losses do not follow from the seed alone")
+	}
+	blocked := 0
+	for _, by := range run(0.02, 1, 10*ms) {
+		if by > 0 && by != once && by != twice && by != thrice {
+			blocked++ // waits for a lost one, in whose place it arrives
+		}
+	}
+	if blocked < n/10 {
+		t.Errorf("%d packets waited behind lost ones", blocked)
+	}
+	if none := run(0, 1, 10*ms); slices.Max(none) != 0 {
+		t.Errorf("without losses a packet was %v late", slices.Max(none))
+	}
+}
+
+// Of many packets that are sent at one time, the one that is lost most often says when all are there;
+// a packet that is always lost passes in the end.
+func TestLosesOfManyPackets(t *testing.T) {
+	s := newSchedule(Options{Loss: 0.01, Seed: 1}, time.Time{}, 0)
+	late := 0
+	for range 1000 {
+		if s.lost(100*packetBytes) > 0 {
+			late++
+		}
+	}
+	if late < 580 || late > 690 { // 1 - 0.99^100 of them
+		t.Errorf("%d of 1000 writes of 100 packets were late", late)
+	}
+	s.loss = 1
+	if by := s.lost(1); by < time.Minute || by > mostSent*mostTimeout {
+		t.Errorf("a packet that is always lost is %v late", by)
 	}
 }
 
@@ -275,6 +337,7 @@ func TestEndsWithBytesOnTheirWay(t *testing.T) {
 func TestSaysWhatIsWrong(t *testing.T) {
 	for _, o := range []Options{
 		{To: "127.0.0.1:1", Delay: ms, Jitter: 2 * ms}, {To: "127.0.0.1:1", Delay: -1}, {To: "127.0.0.1:1", Rate: -1},
+		{To: "127.0.0.1:1", Loss: -0.1}, {To: "127.0.0.1:1", Loss: 1}, {To: "127.0.0.1:1", Loss: math.NaN()},
 		{To: "nowhere"}, {To: "127.0.0.1:1", Listen: "nowhere"},
 	} {
 		if err := Run(t.Context(), o); err == nil {

@@ -142,12 +142,7 @@ func (d *disk) write(c *changes, at *boundary) error {
 // Written returns how many bytes of accounts and slots were written since the states were opened,
 // and how many Pebble wrote to disk in all, with its log, compactions, and the nodes of the tries.
 func (s *States) Written() (user, engine int64) {
-	m := s.disk.db.Metrics()
-	engine = int64(m.WAL.BytesWritten)
-	for _, level := range m.Levels {
-		engine += int64(level.TableBytesFlushed + level.TableBytesCompacted)
-	}
-	return s.disk.user.Load(), engine
+	return s.disk.user.Load(), store.Written(s.disk.db)
 }
 
 // put sets a record, or removes it if the value is empty.

@@ -36,6 +36,17 @@ func OpenPebble(dir string, readOnly bool, cacheBytes int64) (db *pebble.DB, err
 	})
 }
 
+// Written returns how many bytes Pebble has written to disk since the database was opened: its log,
+// tables, and tables again in compactions.
+func Written(db *pebble.DB) int64 {
+	m := db.Metrics()
+	n := int64(m.WAL.BytesWritten)
+	for _, level := range m.Levels {
+		n += int64(level.TableBytesFlushed + level.TableBytesCompacted)
+	}
+	return n
+}
+
 // Settle writes the log of a closed database of Pebble's to tables, in which a changed bit is found
 // by a checksum (in a log Pebble takes it for the end of an interrupted write), and removes the
 // files that are no longer needed.

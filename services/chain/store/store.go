@@ -158,6 +158,9 @@ func (s *Store) append(batch *pebble.Batch, block *types.Block, receipts types.R
 	}, func() { s.head = Head{number, hash} })
 }
 
+// Written returns how many bytes the store has written to disk since it was opened; see Written.
+func (s *Store) Written() int64 { return Written(s.db) }
+
 // Sync makes all that was appended durable.
 func (s *Store) Sync() error {
 	return s.guard(func() error { return s.db.LogData(nil, pebble.Sync) }, nil)

@@ -13,5 +13,5 @@ func main() { command.Main(ledger.Service(), commands()...) }
 
 // commands are those beside serve and the jobs.
 func commands() []*cobra.Command {
-	return []*cobra.Command{verifyCommand(), checkCommand(), evidenceCommand(), exportCommand(), packCommand(), unpackCommand(), simCommand(), templateCommand()}
+	return []*cobra.Command{verifyCommand(), checkCommand(), evidenceCommand(), exportCommand(), packCommand(), unpackCommand(), simCommand(), feedCommand(), templateCommand()}
 }

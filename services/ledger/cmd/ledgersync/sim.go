@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"dyno/parts/command"
 	"dyno/parts/daemon"
@@ -68,11 +69,7 @@ Faults (--fault KIND=RATE), each with the probability RATE, from 0 to 1:
 func (f *simFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.Listen, "listen", "127.0.0.1:0", "address for JSON-RPC and WebSocket")
-	fs.Uint32Var(&f.First, "first", chain.DefaultFirst, "index of the lowest ledger")
-	fs.IntVar(&f.Ledgers, "ledgers", chain.DefaultLedgers, "number of ledgers")
-	fs.IntVar(&f.Transactions, "transactions", chain.DefaultTransactions, "transactions in each ledger")
-	fs.Uint64Var(&f.Seed, "seed", 0, "seed of the chain: the same seed gives the same bytes")
-	fs.IntVar(&f.Distinct, "distinct", 0, "number of ledgers with transactions signed for them; the others repeat those transactions under their own headers, so that a transaction is in several ledgers (0: all)")
+	declareChain(fs, &f.Spec)
 	fs.Int64Var(&f.memory, "memory", chain.DefaultMemory>>20, "MiB of answers kept in memory; more go to a temporary file")
 	fs.StringVar(&f.Replay, "replay", "", "serve the ledgers in `FILE`, one answer to ledger with binary: true a line")
 	fs.StringVar(&f.complete, "complete", "", "the `RANGES` of ledgers that it has, such as 100-200,300-400 (default all)")
@@ -125,31 +122,49 @@ func (f *simFlags) finish() (err error) {
 		}
 		f.Certificate = &pair
 	}
-	if err := f.bounds(); err != nil {
+	if err := inBounds(bound{"validators", int64(f.Validators), 1, chain.MaxValidators}, bound{"memory", f.memory, 0, maxMemory}); err != nil {
+		return err
+	}
+	if err := checkChain(&f.Spec); err != nil {
 		return err
 	}
 	return f.Config.Check()
 }
 
-// bounds refuses what is out of bounds, and zeros that a Config would take for its default.
-func (f *simFlags) bounds() error {
-	for _, flag := range []struct {
-		name            string
-		value, min, max int64
-	}{
-		{"first", int64(f.First), 1, 1<<32 - 1 - chain.MaxLedgers},
-		{"ledgers", int64(f.Ledgers), 1, chain.MaxLedgers},
-		{"transactions", int64(f.Transactions), 0, xrpl.MaxTransactions},
-		{"distinct", int64(f.Distinct), 0, chain.MaxLedgers},
-		{"validators", int64(f.Validators), 1, chain.MaxValidators},
-		{"memory", f.memory, 0, maxMemory},
-	} {
-		if flag.value < flag.min || flag.value > flag.max {
-			return fmt.Errorf("--%s %d is not %d to %d", flag.name, flag.value, flag.min, flag.max)
-		}
+// declareChain declares the flags of a made-up chain.
+func declareChain(fs *pflag.FlagSet, s *chain.Spec) {
+	fs.Uint32Var(&s.First, "first", chain.DefaultFirst, "index of the lowest ledger")
+	fs.IntVar(&s.Ledgers, "ledgers", chain.DefaultLedgers, "number of ledgers")
+	fs.IntVar(&s.Transactions, "transactions", chain.DefaultTransactions, "transactions in each ledger")
+	fs.Uint64Var(&s.Seed, "seed", 0, "seed of the chain: the same seed gives the same bytes")
+	fs.IntVar(&s.Distinct, "distinct", 0, "number of ledgers with transactions signed for them; the others repeat those transactions under their own headers, so that a transaction is in several ledgers (0: all)")
+}
+
+// checkChain refuses what is out of bounds, and zeros that a Spec would take for its default.
+func checkChain(s *chain.Spec) error {
+	err := inBounds(
+		bound{"first", int64(s.First), 1, 1<<32 - 1 - chain.MaxLedgers},
+		bound{"ledgers", int64(s.Ledgers), 1, chain.MaxLedgers},
+		bound{"transactions", int64(s.Transactions), 0, xrpl.MaxTransactions},
+		bound{"distinct", int64(s.Distinct), 0, chain.MaxLedgers},
+	)
+	if err == nil && s.Transactions == 0 {
+		s.Transactions = -1 // none, as Spec has it
 	}
-	if f.Transactions == 0 {
-		f.Transactions = -1 // none, as Config has it
+	return err
+}
+
+// bound is the range of a flag's values.
+type bound struct {
+	flag            string
+	value, min, max int64
+}
+
+func inBounds(all ...bound) error {
+	for _, b := range all {
+		if b.value < b.min || b.value > b.max {
+			return fmt.Errorf("--%s %d is not %d to %d", b.flag, b.value, b.min, b.max)
+		}
 	}
 	return nil
 }
