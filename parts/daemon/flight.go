@@ -32,8 +32,9 @@ func (e *Env) Requests(histogram string) {
 	}
 }
 
-// watch follows a histogram of requests until reading ends.
-func (p *process) watch(reading context.Context, env *Env) func(histogram string) {
+// watch follows a histogram of requests until reading ends. paused is how long the garbage collector has
+// stopped the process so far.
+func (p *process) watch(reading context.Context, env *Env, paused func() time.Duration) func(histogram string) {
 	if p.options.flight == 0 {
 		return nil
 	}
@@ -43,7 +44,7 @@ func (p *process) watch(reading context.Context, env *Env) func(histogram string
 			{Kind: debugpage.Rate, Metric: histogram + "_count"},
 			{Kind: debugpage.P99, Metric: histogram},
 		}, env.Metrics)
-		r.Each(func(values []float64) { w.add(values[0], values[1], time.Now(), pausedFor()) })
+		r.Each(func(values []float64) { w.add(values[0], values[1], time.Now(), paused()) })
 		p.readings.Go(func() { r.Run(reading) })
 	}
 }
@@ -62,6 +63,7 @@ type flightWatch struct {
 	detector inflection.Detector
 	at       time.Time // of the last reading; zero: there was none
 	paused   time.Duration
+	failed   bool // the window of this inflection could not be kept
 }
 
 // add takes the rate and the P99 (s) of requests until a time, and how long the process had been
@@ -75,10 +77,13 @@ func (w *flightWatch) add(rate, p99 float64, at time.Time, paused time.Duration)
 	}
 	found, yes := w.detector.Add(inflection.Reading{Rate: rate, P99: p99, Pauses: pauses.Seconds() / since.Seconds()})
 	if !yes {
+		w.failed = false
 		return
 	}
 	switch kept, err := w.keep(); {
+	case err != nil && w.failed: // it is said once
 	case err != nil:
+		w.failed = true
 		w.process.log.Warn("the service tips over, and the trace of the time before could not be kept", "what", found.String(), "error", err.Error())
 	case kept:
 		w.process.log.Warn("the service tips over; the trace of the time before is kept: download it from the debug address, and open it with go tool trace", "what", found.String(), "path", agent.PathKept)

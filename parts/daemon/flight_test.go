@@ -5,9 +5,8 @@ import (
 	"context"
 	"log/slog"
 	"net/http/httptest"
-	"runtime"
-	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,10 +27,10 @@ func kept(a *agent.Agent) *httptest.ResponseRecorder {
 
 // A service that tips over keeps the trace of the time before, and says so once.
 func TestInflectionKeepsTheTrace(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // only this test collects garbage
 	a := agent.New(agent.Config{})
 	defer a.Close()
 	var log bytes.Buffer
+	var paused atomic.Int64
 	p := &process{agent: a, log: newLog(&log, slog.LevelWarn), options: options{flight: time.Second}}
 	if err := p.startFlight(); err != nil {
 		t.Fatal(err)
@@ -41,7 +40,7 @@ func TestInflectionKeepsTheTrace(t *testing.T) {
 		env := &Env{Metrics: prometheus.NewRegistry()}
 		env.Metrics.MustRegister(took)
 		reading, end := context.WithCancel(t.Context())
-		env.watch = p.watch(reading, env)
+		env.watch = p.watch(reading, env, func() time.Duration { return time.Duration(paused.Load()) })
 		env.Requests("toy_seconds")
 		for range 90 {
 			for range 100 {
@@ -57,7 +56,7 @@ func TestInflectionKeepsTheTrace(t *testing.T) {
 			for range 40 {
 				took.Observe(0.5)
 			}
-			runtime.GC()
+			paused.Add(int64(5 * time.Millisecond))
 			time.Sleep(time.Second)
 		}
 		end()
@@ -78,7 +77,7 @@ func TestFlightRecorderIsOff(t *testing.T) {
 	if err := p.startFlight(); err != nil {
 		t.Fatal(err)
 	}
-	env := &Env{watch: p.watch(t.Context(), nil)}
+	env := &Env{watch: p.watch(t.Context(), nil, pausedFor)}
 	env.Requests("toy_seconds")
 	p.readings.Wait()
 	if _, err := p.agent.KeepFlight(); err == nil {

@@ -91,7 +91,7 @@ func (p *process) open() (*Env, error) {
 		Choice: p.options.choice, ReadTimeout: p.options.readTimeout, Log: p.log, Metrics: prometheus.NewRegistry(),
 		Guard: p.options.guard, Sockets: p.options.sockets, Tracer: p.tracer, Draining: p.draining, Fail: p.fail,
 		keep: func(r *debugpage.Recent) { p.readings.Go(func() { r.Run(reading) }) }}
-	env.watch = p.watch(reading, env)
+	env.watch = p.watch(reading, env, pausedFor)
 	if err := p.countSpans(env); err != nil {
 		return nil, err
 	}

@@ -249,21 +249,31 @@ func (d *driver) order(p *load.Plan, drive string, i, n int, clock offset) *begi
 func (d *driver) open(ctx context.Context, p *load.Plan, members []*member, parts []*receiver, drive string) error {
 	opening, stop := context.WithCancel(ctx)
 	defer stop()
-	return each(members, func(i int, m *member) error {
+	begun := make([]bool, len(members))
+	err := each(members, func(i int, m *member) error {
 		err := d.opened(opening, p, parts[i], order{Begin: d.order(p, drive, i, len(parts), parts[i].offset)})
+		refused := refusal("")
+		begun[i] = !errors.As(err, &refused)
 		if err == nil {
 			return nil
 		}
 		others := opening.Err() != nil // another agent's error, or the end of ctx, is the reason
 		stop()
-		if refused := refusal(""); !errors.As(err, &refused) { // it may have begun
-			d.halt(ctx, parts[i], drive)
-		}
 		if others {
 			return nil
 		}
 		return err
 	})
+	if err == nil && ctx.Err() == nil {
+		return nil
+	}
+	each(members, func(i int, m *member) error { // those that have opened theirs wait for a start
+		if begun[i] {
+			d.halt(ctx, parts[i], drive)
+		}
+		return nil
+	})
+	return err
 }
 
 // opened has an agent open its sessions and waits until they are open or have failed to open. The

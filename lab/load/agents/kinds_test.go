@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -245,6 +246,48 @@ func TestSessionsStopWhileTheyOpen(t *testing.T) {
 	totals, _, err := load.Run(ctx, p, driverOf(t, g, s), nowhere{})
 	if !errors.Is(err, context.Canceled) || totals.Offered != 0 {
 		t.Errorf("%v: %+v", err, totals)
+	}
+}
+
+// An agent that has opened its sessions before a run is stopped closes them, and takes the next.
+func TestSessionsThatAreOpenEndWithTheRun(t *testing.T) {
+	arrived := make(chan struct{}, 8)
+	var answers atomic.Bool
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		if r.URL.Query().Get("i") == "1" && !answers.Load() {
+			<-r.Context().Done()
+			return
+		}
+		conn, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.CloseNow()
+		conn.Read(r.Context())
+	}))
+	t.Cleanup(target.Close)
+	s := &corpus.Spec{Load: workload.Load{Kind: workload.Sessions, URL: strings.Replace(target.URL, "http", "ws", 1) + "/?i=${session}", Sessions: &workload.Session{}}}
+	bus := listen(t)
+	start(t, bus, 2)
+	g := gather(t, bus, 2)
+	p := plan(sessions.Schedule(2, 0, time.Second))
+	p.Connections, p.Timeout = 2, 8*time.Second
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		<-arrived
+		<-arrived
+		cancel()
+	}()
+	d := driverOf(t, g, s)
+	if _, _, err := load.Run(ctx, p, d, nowhere{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("the first: %v", err)
+	}
+	answers.Store(true)
+	if _, _, err := load.Run(t.Context(), p, d, nowhere{}); err != nil {
+		t.Errorf("the second: %v", err)
 	}
 }
 

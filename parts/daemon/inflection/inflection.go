@@ -2,8 +2,8 @@
 // than before, they take several times as long, and the garbage collector pauses it for longer. One
 // of them alone has other causes: fewer requests come in, a dependency is slow, a cache is refilled.
 //
-// The rule is a published one for a service under growing load ("the inflection point"); the alerts
-// of deploy/prometheus/rules have the same. It is not for what is slow from the start, since it
+// The rule follows a published one for a service under growing load ("the inflection point"), without its
+// absolute figures of latency; the alerts of deploy/prometheus/rules apply it to longer times. It is not for what is slow from the start, since it
 // compares a service with itself a minute before. A Detector starts no goroutines.
 package inflection
 
@@ -15,16 +15,18 @@ import (
 
 // The rule: what is now, compared with what was normal.
 const (
-	rateAtMost  = 0.6 // of the normal rate
-	p99AtLeast  = 3.0 // times the normal P99
-	pausesAbove = 1.0 // times the normal pauses
+	rateAtMost    = 0.6   // of the normal rate
+	p99AtLeast    = 3.0   // times the normal P99
+	pausesAtLeast = 1.5   // times the normal pauses
+	leastPauses   = 0.001 // s per second: shorter ones explain nothing
 )
 
 const (
 	now    = 3  // latest readings that are compared with those before
 	normal = 20 // readings before them
-	enough = 10 // of these must have requests, and leastRate on average
-	// leastRate is in requests per second: with fewer, a P99 is that of a handful of requests.
+	enough = 10 // of these must have requests
+	// leastRate is the rate before and after, in requests per second: with fewer, a P99 is that of a handful
+	// of requests, and clients that leave are no inflection.
 	leastRate = 10
 )
 
@@ -66,10 +68,11 @@ func (d *Detector) Add(r Reading) (found Inflection, yes bool) {
 	}
 	before, busy := mean(d.readings[:split])
 	after, answering := mean(d.readings[split:])
-	if busy < enough || answering == 0 || before.Rate < leastRate {
+	if busy < enough || answering == 0 || min(before.Rate, after.Rate) < leastRate {
 		return found, false
 	}
-	return Inflection{before, after}, after.Rate <= rateAtMost*before.Rate && after.P99 >= p99AtLeast*before.P99 && after.Pauses > pausesAbove*before.Pauses
+	longer := after.Pauses >= max(leastPauses, pausesAtLeast*before.Pauses)
+	return Inflection{before, after}, after.Rate <= rateAtMost*before.Rate && after.P99 >= p99AtLeast*before.P99 && longer
 }
 
 // mean returns the mean of readings, and how many of them have a P99: that of the others is not

@@ -17,7 +17,9 @@ func TestDetector(t *testing.T) {
 		found  bool
 	}{
 		{"tips over", good, 20, Reading{550, 0.040, 0.002}, true},
-		{"just", good, 20, Reading{599, 0.0301, 0.00021}, true},
+		{"just", good, 20, Reading{599, 0.0301, 0.001}, true},
+		{"pauses that explain nothing", good, 20, Reading{550, 0.040, 0.0009}, false},
+		{"clients leave", Reading{100, 0.010, 0}, 20, Reading{1, 0.031, 0.002}, false},
 		{"long enough", good, enough, Reading{550, 0.040, 0.002}, true},
 		{"too soon to say", good, enough - 1, Reading{550, 0.040, 0.002}, false},
 		{"fewer requests come in", good, 20, Reading{500, 0.009, 0.0001}, false},

@@ -167,13 +167,18 @@ func newSchedule(o Options, start time.Time, stream uint64) schedule {
 	}
 }
 
-// largest is the size of a piece, in bytes: with a cap, what passes in 10 ms.
+// largest is the size of a piece, in bytes: with a cap, what passes in 10 ms, but where packets are lost
+// at least one, since each piece is one or more.
 func (s *schedule) largest() int64 {
 	const most = 16 << 10
 	if s.rate == 0 {
 		return most
 	}
-	return min(max(s.rate/100, 1), most)
+	least := int64(1)
+	if s.loss > 0 {
+		least = packetBytes
+	}
+	return min(max(s.rate/100, least), most)
 }
 
 // next says when a piece of n bytes has entered the network, at its rate, and when it arrives.

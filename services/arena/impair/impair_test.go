@@ -358,3 +358,24 @@ func TestSaysWhatIsWrong(t *testing.T) {
 		}
 	}
 }
+
+// The share of packets that are lost does not depend on the rate.
+func TestLosesTheSameShareAtAnyRate(t *testing.T) {
+	for _, rate := range []int64{0, 100_000, 10_000} {
+		s := newSchedule(Options{Delay: 30 * time.Millisecond, Loss: 0.02, Rate: rate, Seed: 1}, time.Now(), 0)
+		const packets = 5000
+		lost, size := 0, int(s.largest())
+		for range packets { // one packet's bytes, in the pieces in which they are read
+			late := time.Duration(0)
+			for left := packetBytes; left > 0; left -= size {
+				late = max(late, s.lost(min(left, size)))
+			}
+			if late > 0 {
+				lost++
+			}
+		}
+		if share := float64(lost) / packets; share < 0.015 || share > 0.025 {
+			t.Errorf("at %d bytes/s, %.1f%% of packets are lost", rate, 100*share)
+		}
+	}
+}
