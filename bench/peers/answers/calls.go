@@ -99,7 +99,7 @@ func (d *dice) accountsElse() object {
 		}
 		switch p := d.Float64(); {
 		case p < 0.2:
-			o["state"] = d.slots(1 + d.IntN(2))
+			o["state"] = d.slots(d.IntN(3)) // none: it is cleared
 		case p < 0.45:
 			o["stateDiff"] = d.slots(d.IntN(3))
 		}

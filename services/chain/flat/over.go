@@ -54,9 +54,8 @@ func (d under) OpenStorageTrie(_ common.Hash, address common.Address, root commo
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, again := o.opened[address]; again && root == types.EmptyRootHash && len(o.changes.slots[address]) > 0 {
-		// The account has replaced one that had slots: those of a simulation's earlier block.
-		o.delta.wiped[address] = true
+	if err := o.replaced(address, root); err != nil {
+		return nil, err
 	}
 	o.opened[address] = root
 	return &storage{over: o, address: address, root: root}, nil
@@ -64,21 +63,30 @@ func (d under) OpenStorageTrie(_ common.Hash, address common.Address, root commo
 
 func (o *over) UpdateAccount(address common.Address, account *types.StateAccount, _ int) error {
 	kept := *account
-	root, opened := o.opened[address]
-	if !opened {
-		root = account.Root
-	}
-	if root == types.EmptyRootHash && !o.changes.wiped[address] && !o.delta.wiped[address] {
-		// It may have been removed and made again in this block.
-		before, err := o.reader.Account(address)
-		if err != nil {
-			return err
-		}
-		if before != nil && before.Root != types.EmptyRootHash {
-			o.delta.wiped[address] = true
-		}
+	if err := o.replaced(address, account.Root); err != nil {
+		return err
 	}
 	o.delta.accounts[address] = &kept
+	return nil
+}
+
+// replaced notes that an account without slots has replaced one that had some.
+func (o *over) replaced(address common.Address, root common.Hash) error {
+	if root != types.EmptyRootHash || o.delta.wiped[address] {
+		return nil
+	}
+	was, opened := o.opened[address]
+	if !opened {
+		before, err := o.reader.Account(address)
+		if err != nil || before == nil || o.changes.wiped[address] {
+			return err
+		}
+		was = before.Root
+	}
+	if was != types.EmptyRootHash {
+		o.delta.wiped[address] = true
+		o.opened[address] = root
+	}
 	return nil
 }
 
@@ -183,8 +191,21 @@ func (t *storage) DeleteStorage(address common.Address, key []byte) error {
 	return t.UpdateStorage(address, key, nil)
 }
 
-// Hash implements gethstate.Trie. It is the root as it was: tries.hash computes the new one.
-func (t *storage) Hash() common.Hash { return t.root }
+// unhashed stands for the root of a storage that has slots, which tries.hash computes.
+var unhashed = common.Hash{1}
+
+// Hash implements gethstate.Trie. Of a block that will be committed it is the root as it was. Where a
+// StateDB lives on, as in simulations, the storage must differ from one that is empty since the account
+// was replaced.
+func (t *storage) Hash() common.Hash {
+	if t.over.next {
+		return t.root
+	}
+	t.over.mu.Lock()
+	defer t.over.mu.Unlock()
+	t.over.opened[t.address] = unhashed
+	return unhashed
+}
 
 // Prove implements gethstate.Trie, for the state before any changes.
 func (t *storage) Prove(key []byte, to ethdb.KeyValueWriter) error {

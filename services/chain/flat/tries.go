@@ -74,9 +74,13 @@ func (t *tries) hash() (root common.Hash, rooted map[common.Address]*types.State
 	for address, account := range t.dirty.accounts {
 		// Also where no slot has changed since the last root: a StateDB from which several roots are
 		// taken knows the one that it began with.
-		if tr := t.storage[address]; tr != nil && account != nil && tr.Hash() != account.Root {
+		tr := t.storage[address]
+		if tr == nil || account == nil {
+			continue
+		}
+		if root := tr.Hash(); root != account.Root {
 			changed := *account
-			changed.Root = tr.Hash()
+			changed.Root = root
 			t.dirty.accounts[address], rooted[address] = &changed, &changed
 		}
 	}

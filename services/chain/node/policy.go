@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"dyno/parts/refusal"
@@ -11,7 +12,7 @@ import (
 type Sealing struct {
 	Interval time.Duration `set:"block_interval" default:"10ms" min:"1ms" max:"1m" doc:"time from one block to the next, at least, for seal=timer"`
 	Longest  time.Duration `set:"block_interval_max" default:"50ms" min:"1ms" max:"1m" doc:"time from one block to the next, at most, for seal=timer (block_interval where that is longer), while more transactions arrive and making blocks takes more than an eighth of the time: they cost less for each transaction when they are larger"`
-	Idle     time.Duration `set:"block_idle" default:"0s" min:"0s" max:"1h" doc:"time from a block to an empty one while no transaction waits, for programs that wait for several confirmations; 0: no empty blocks"`
+	Idle     time.Duration `set:"block_idle" default:"0s" min:"0s" max:"1h" doc:"time from a block to an empty one while no transaction waits, for programs that wait for several confirmations (block_interval with seal=timer where that is longer); 0: no empty blocks"`
 	Max      int           `set:"block_max" default:"10000" min:"1" max:"1000000" doc:"transactions in a block, at most, for seal=timer; the block's gas bounds them, too"`
 }
 
@@ -37,11 +38,18 @@ const leastApart = 8
 // NewPolicy returns a policy by its name: each (a block for each transaction), or timer (a block of
 // all there are when the interval is over).
 func NewPolicy(name string, c Sealing) (*Policy, error) {
+	if c.Idle > 0 && c.Idle < time.Millisecond {
+		return nil, fmt.Errorf("block_idle is %v: give at least 1ms, or 0 for no empty blocks", c.Idle)
+	}
 	switch name {
 	case "each":
 		return &Policy{Max: 1, idle: c.Idle}, nil
 	case "timer":
-		return &Policy{Max: c.Max, interval: c.Interval, longest: c.Longest, idle: c.Idle}, nil
+		idle := c.Idle
+		if idle > 0 {
+			idle = max(idle, c.Interval)
+		}
+		return &Policy{Max: c.Max, interval: c.Interval, longest: c.Longest, idle: idle}, nil
 	}
 	return nil, refusal.Unknown("policy", name, "each", "timer")
 }

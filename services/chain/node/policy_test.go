@@ -69,6 +69,16 @@ func TestWait(t *testing.T) {
 	}
 }
 
+func TestIdleIsBounded(t *testing.T) {
+	if _, err := NewPolicy("timer", Sealing{Idle: time.Nanosecond}); err == nil {
+		t.Error("a block each nanosecond is accepted")
+	}
+	p, err := NewPolicy("timer", Sealing{Interval: time.Second, Idle: time.Millisecond})
+	if err != nil || p.idle != time.Second {
+		t.Errorf("an empty block comes after %v, before block_interval; %v", p.idle, err)
+	}
+}
+
 // Without transactions an empty block is due after a while, where that is set, and again after another.
 func TestIdle(t *testing.T) {
 	for _, name := range []string{"each", "timer"} {

@@ -63,7 +63,7 @@ var names = map[string][]string{
 	"evm_setTime":                        {"anvil_setTime"},
 	"anvil_setBlockTimestampInterval":    {},
 	"anvil_removeBlockTimestampInterval": {},
-	"evm_setAutomine":                    {"anvil_setAutomine"},
+	"anvil_setAutomine":                  {"evm_setAutomine"},
 	"evm_setIntervalMining":              {"anvil_setIntervalMining"},
 	"anvil_setNextBlockBaseFeePerGas":    {"hardhat_setNextBlockBaseFeePerGas"},
 	"anvil_setCoinbase":                  {"hardhat_setCoinbase"},
@@ -81,6 +81,7 @@ var names = map[string][]string{
 // calls are those that change the chain, by the first of their names.
 var calls = map[string]run{
 	submit:         (*Chain).submitted,
+	submitBefore:   (*Chain).submittedBefore,
 	"evm_mine":     (*Chain).mineOne,
 	"anvil_mine":   (*Chain).mineMany,
 	"evm_snapshot": (*Chain).snapshot,
@@ -102,7 +103,8 @@ var calls = map[string]run{
 	"evm_setTime":                        one((*Chain).setTime),
 	"anvil_setBlockTimestampInterval":    one((*Chain).setStep),
 	"anvil_removeBlockTimestampInterval": none(func(c *Chain) (any, error) { had := c.clock.step > 0; c.clock.step = 0; return had, nil }),
-	"evm_setAutomine":                    one((*Chain).setAutomine),
+	"anvil_setAutomine":                  one((*Chain).setAutomine),
+	"evm_setAutomine":                    one((*Chain).setAutomineBefore), // in journals of before
 	"evm_setIntervalMining":              one((*Chain).setIntervalMining),
 	"anvil_setNextBlockBaseFeePerGas":    one(func(c *Chain, n quantity) (any, error) { c.baseFee = &n.Int; return nil, nil }),
 	"anvil_setCoinbase":                  one(func(c *Chain, at common.Address) (any, error) { c.coinbase = at; return nil, nil }),
@@ -281,11 +283,24 @@ func (c *Chain) changed() {
 
 // setAutomine has each transaction mined, and with it, as anvil does, what waits already.
 func (c *Chain) setAutomine(on bool) (any, error) {
-	c.manual, c.interval = !on, 0
-	c.changed()
-	if on && slices.ContainsFunc(c.pool, c.executable) {
+	c.setAutomineBefore(on)
+	if !on {
+		return nil, nil
+	}
+	db, err := c.db()
+	if err != nil {
+		return nil, err
+	}
+	if executable, _ := c.content(db); len(executable) > 0 {
 		return nil, c.mine()
 	}
+	return nil, nil
+}
+
+// setAutomineBefore is what the call did before it mined what waits: journals have such records.
+func (c *Chain) setAutomineBefore(on bool) (any, error) {
+	c.manual, c.interval = !on, 0
+	c.changed()
 	return nil, nil
 }
 

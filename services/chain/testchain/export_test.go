@@ -23,3 +23,9 @@ func Replace(method string, do func(c *Chain, was func() (any, error)) (any, err
 	}
 	return func() { calls[method] = was }
 }
+
+// Before makes a call under the record that journals of before have of it.
+func (c *Chain) Before(record string, params string) error {
+	_, err := c.do(record, json.RawMessage(params))
+	return err
+}

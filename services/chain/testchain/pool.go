@@ -58,10 +58,39 @@ func signed(raw []byte) error {
 	return nil
 }
 
-// submit is the record of a transaction.
-const submit = "submit"
+// Records of a transaction.
+const (
+	submit       = "transaction"
+	submitBefore = "submit" // in journals of the time when one behind a gap made an empty block
+)
 
 func (c *Chain) submitted(params json.RawMessage) (any, error) {
+	tx, err := c.take(params)
+	if err != nil {
+		return nil, err
+	}
+	db, err := c.db()
+	if err != nil {
+		return nil, err
+	}
+	if behindAGap := tx.Nonce() >= c.nonce(db, c.sender(tx)); behindAGap || !c.automines() {
+		return tx.Hash(), nil
+	}
+	return tx.Hash(), c.mine()
+}
+
+func (c *Chain) submittedBefore(params json.RawMessage) (any, error) {
+	_, err := c.take(params)
+	if err == nil && c.automines() {
+		err = c.mine()
+	}
+	return nil, err
+}
+
+func (c *Chain) automines() bool { return !c.manual && c.interval == 0 }
+
+// take decodes and accepts the one transaction of a record.
+func (c *Chain) take(params json.RawMessage) (*types.Transaction, error) {
 	var raws []hexutil.Bytes
 	if err := json.Unmarshal(params, &raws); err != nil || len(raws) != 1 {
 		return nil, errors.New("one transaction is expected")
@@ -70,23 +99,7 @@ func (c *Chain) submitted(params json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.accept(tx, len(raws[0])); err != nil {
-		return nil, err
-	}
-	if !c.manual && c.interval == 0 && c.executable(tx) {
-		return tx.Hash(), c.mine()
-	}
-	return tx.Hash(), nil
-}
-
-// executable reports whether a transaction that waits is not behind a gap.
-func (c *Chain) executable(tx *types.Transaction) bool {
-	db, err := c.db()
-	if err != nil {
-		return true // the block, which needs it, too, returns the error
-	}
-	from := c.sender(tx)
-	return tx.Nonce() < c.nonce(db, from)
+	return tx, c.accept(tx, len(raws[0]))
 }
 
 // accept judges a transaction and has it wait.
@@ -220,11 +233,16 @@ func behind(next uint64, waits map[uint64]bool) uint64 {
 func (c *Chain) Content() (executable, queued map[common.Address]types.Transactions) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	executable, queued = map[common.Address]types.Transactions{}, map[common.Address]types.Transactions{}
 	db, err := c.db()
 	if err != nil {
-		return executable, queued
+		return map[common.Address]types.Transactions{}, map[common.Address]types.Transactions{}
 	}
+	return c.content(db)
+}
+
+// content divides what waits into what is not behind a gap and what is.
+func (c *Chain) content(db *gethstate.StateDB) (executable, queued map[common.Address]types.Transactions) {
+	executable, queued = map[common.Address]types.Transactions{}, map[common.Address]types.Transactions{}
 	waits, next := map[common.Address]map[uint64]bool{}, map[common.Address]uint64{}
 	for _, tx := range c.pool {
 		from := c.sender(tx)

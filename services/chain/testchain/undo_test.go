@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/params"
 
@@ -233,6 +234,47 @@ func TestAutomine(t *testing.T) {
 	s.balance(4)
 	s.call("evm_setAutomine", true) // nothing waits
 	blocks(2)
+}
+
+// A journal of before makes the blocks that it made then: one for each transaction, also behind a gap, and
+// none when automine came on again.
+func TestJournalOfBefore(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	defer func() { s.close() }()
+	config := s.Genesis().Config
+	submit := func(nonce uint64) {
+		t.Helper()
+		raw, err := types.MustSignNewTx(key, types.LatestSigner(config), &types.DynamicFeeTx{
+			ChainID: config.ChainID, Nonce: nonce, GasFeeCap: big.NewInt(1e11), Gas: 21_000, To: &to, Value: big.NewInt(1),
+		}).MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Before("submit", `["`+hexutil.Encode(raw)+`"]`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	automine := func(on string) {
+		t.Helper()
+		if err := s.Before("evm_setAutomine", "["+on+"]"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	submit(1)
+	submit(0)
+	automine("false")
+	submit(2)
+	automine("true")
+	if n := s.Head().Number.Uint64(); n != 2 {
+		t.Errorf("%d blocks, want 2", n)
+	}
+	before := s.image()
+	s.close()
+	s = open(t, dir)
+	if after := s.image(); after != before {
+		t.Errorf("it was %swhich is now %s", before, after)
+	}
 }
 
 // A look at a chain whose blocks are made by the clock makes none.

@@ -228,6 +228,8 @@ func testTrace(t *testing.T, n api.Backend) {
 		{"trace_block", `["earliest"]`, "[]"},
 		{"trace_filter", `[{"fromBlock":"earliest","toBlock":"0x0"}]`, "[]"},
 		{"trace_filter", `[{"fromBlock":"0x2","toBlock":"0x1"}]`, "[]"},
+		{"trace_filter", `[{"fromBlock":"0xffff","toBlock":"0xfffff"}]`, "[]"},
+		{"trace_filter", `[{"fromBlock":"0xffff"}]`, "[]"},
 		{"trace_filter", `[{"toBlock":"pending"}]`, "tracing on top of pending is not supported"},
 		{"debug_traceCall", `[{},"0x0",{"txIndex":"0x0"}]`, "no transaction in genesis"},
 		{"debug_traceCall", `[{},"0x99"]`, "header not found"},

@@ -61,9 +61,10 @@ func (m *methods) flatFilter(ctx context.Context, params []byte) (any, error) {
 		if bound.name != nil && *bound.name == rpc.PendingBlockNumber {
 			return nil, errPending
 		} else if bound.name != nil {
-			*bound.n = min(m.node.NumberOf(*bound.name), head)
+			*bound.n = m.node.NumberOf(*bound.name)
 		}
 	}
+	last = min(last, head)
 	if last >= first && last-first >= mostFiltered {
 		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "exceed maximum block range %d", mostFiltered)
 	}
