@@ -40,22 +40,20 @@ type flight struct {
 // the recorder was set is kept, since later ones show consequences: kept is false for the others. It
 // takes as much memory as the window (FlightRecorder.MaxBytes). It is an error if the recorder is off.
 func (a *Agent) KeepFlight() (kept bool, err error) {
-	a.flight.mu.Lock()
-	if a.flight.kept != nil {
-		a.flight.mu.Unlock()
+	f := &a.flight
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.kept != nil {
 		return false, nil
 	}
-	a.flight.mu.Unlock()
-	window, err := a.flight.window(false)
-	if err != nil {
+	if f.recorder == nil {
+		return false, errNoFlight
+	}
+	var window bytes.Buffer
+	if _, err := f.recorder.WriteTo(&window); err != nil {
 		return false, err
 	}
-	a.flight.mu.Lock()
-	defer a.flight.mu.Unlock()
-	if a.flight.recorder == nil || a.flight.kept != nil {
-		return false, nil // set meanwhile
-	}
-	a.flight.kept = window.Bytes()
+	f.kept = bytes.Clone(window.Bytes()) // without the buffer's spare room
 	return true, nil
 }
 

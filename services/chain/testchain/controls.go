@@ -281,29 +281,6 @@ func (c *Chain) changed() {
 	}
 }
 
-// setAutomine has each transaction mined, and with it, as anvil does, what waits already.
-func (c *Chain) setAutomine(on bool) (any, error) {
-	c.setAutomineBefore(on)
-	if !on {
-		return nil, nil
-	}
-	db, err := c.db()
-	if err != nil {
-		return nil, err
-	}
-	if executable, _ := c.content(db); len(executable) > 0 {
-		return nil, c.mine()
-	}
-	return nil, nil
-}
-
-// setAutomineBefore is what the call did before it mined what waits: journals have such records.
-func (c *Chain) setAutomineBefore(on bool) (any, error) {
-	c.manual, c.interval = !on, 0
-	c.changed()
-	return nil, nil
-}
-
 func (c *Chain) increaseTime(by quantity) (any, error) {
 	if !by.IsInt64() {
 		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "%v seconds are too many", &by.Int)

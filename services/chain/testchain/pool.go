@@ -89,6 +89,29 @@ func (c *Chain) submittedBefore(params json.RawMessage) (any, error) {
 
 func (c *Chain) automines() bool { return !c.manual && c.interval == 0 }
 
+// setAutomine has each transaction mined, and with it, as anvil does, what waits already.
+func (c *Chain) setAutomine(on bool) (any, error) {
+	c.setAutomineBefore(on)
+	if !on {
+		return nil, nil
+	}
+	db, err := c.db()
+	if err != nil {
+		return nil, err
+	}
+	if executable, _ := c.content(db); len(executable) > 0 {
+		return nil, c.mine()
+	}
+	return nil, nil
+}
+
+// setAutomineBefore is what the call did before it mined what waits: journals have such records.
+func (c *Chain) setAutomineBefore(on bool) (any, error) {
+	c.manual, c.interval = !on, 0
+	c.changed()
+	return nil, nil
+}
+
 // take decodes and accepts the one transaction of a record.
 func (c *Chain) take(params json.RawMessage) (*types.Transaction, error) {
 	var raws []hexutil.Bytes
