@@ -48,6 +48,9 @@ func Body(method string, params ...any) []byte {
 	return body
 }
 
+// TooLarge is the result, as JSON, of an answer that is not read to its end.
+const TooLarge = `"too large"`
+
 // Post sends a request that Body made, and returns the answer.
 func (s *Served) Post(ctx context.Context, body []byte) (a Answer, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
@@ -60,7 +63,10 @@ func (s *Served) Post(ctx context.Context, body []byte) (a Answer, err error) {
 		return a, fmt.Errorf("asking %s: %w", s.Name, err)
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err == nil && len(text) > maxAnswer {
+		return Answer{Result: json.RawMessage(TooLarge)}, nil
+	}
 	if err == nil {
 		err = json.Unmarshal(text, &a)
 	}

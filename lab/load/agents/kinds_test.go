@@ -219,6 +219,17 @@ func TestSessions(t *testing.T) {
 	}
 }
 
+// silent is a load of sessions without messages, from two agents.
+func silent(t *testing.T, url string, n int) (load.Driver, load.Plan) {
+	t.Helper()
+	bus := listen(t)
+	start(t, bus, 2)
+	p := plan(sessions.Schedule(n, 0, time.Second))
+	p.Connections, p.Timeout = n, 20*time.Second
+	s := &corpus.Spec{Load: workload.Load{Kind: workload.Sessions, URL: url, Sessions: &workload.Session{}}}
+	return driverOf(t, gather(t, bus, 2), s), p
+}
+
 // A run that is stopped while its sessions are being opened has sent nothing, and ends soon.
 func TestSessionsStopWhileTheyOpen(t *testing.T) {
 	arrived := make(chan struct{}, 8)
@@ -231,19 +242,14 @@ func TestSessionsStopWhileTheyOpen(t *testing.T) {
 		}
 	}))
 	t.Cleanup(func() { close(held); target.Close() })
-	s := &corpus.Spec{Load: workload.Load{Kind: workload.Sessions, URL: target.URL, Sessions: &workload.Session{}}}
-	bus := listen(t)
-	start(t, bus, 2)
-	g := gather(t, bus, 2)
-	p := plan(sessions.Schedule(4, 0, time.Second))
-	p.Connections, p.Timeout = 4, 20*time.Second
+	d, p := silent(t, target.URL, 4)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
 		<-arrived
 		cancel() // as Ctrl-C does
 	}()
-	totals, _, err := load.Run(ctx, p, driverOf(t, g, s), nowhere{})
+	totals, _, err := load.Run(ctx, p, d, nowhere{})
 	if !errors.Is(err, context.Canceled) || totals.Offered != 0 {
 		t.Errorf("%v: %+v", err, totals)
 	}
@@ -268,12 +274,7 @@ func TestSessionsThatAreOpenEndWithTheRun(t *testing.T) {
 		conn.Read(r.Context())
 	}))
 	t.Cleanup(target.Close)
-	s := &corpus.Spec{Load: workload.Load{Kind: workload.Sessions, URL: strings.Replace(target.URL, "http", "ws", 1) + "/?i=${session}", Sessions: &workload.Session{}}}
-	bus := listen(t)
-	start(t, bus, 2)
-	g := gather(t, bus, 2)
-	p := plan(sessions.Schedule(2, 0, time.Second))
-	p.Connections, p.Timeout = 2, 8*time.Second
+	d, p := silent(t, strings.Replace(target.URL, "http", "ws", 1)+"/?i=${session}", 2)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
@@ -281,7 +282,6 @@ func TestSessionsThatAreOpenEndWithTheRun(t *testing.T) {
 		<-arrived
 		cancel()
 	}()
-	d := driverOf(t, g, s)
 	if _, _, err := load.Run(ctx, p, d, nowhere{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("the first: %v", err)
 	}

@@ -62,7 +62,7 @@ type Blocks interface {
 	RawBlock(number uint64) ([]byte, error)
 	Block(number uint64) (*types.Block, error)
 	Header(number uint64) (*types.Header, error)
-	Receipts(number uint64) (types.Receipts, error) // as stored: with what consensus knows only
+	Receipts(number uint64) (types.Receipts, error) // as stored: with what consensus knows only, and new, since the caller derives the rest
 	Number(hash common.Hash) (uint64, error)
 	Transaction(hash common.Hash) (number uint64, index uint32, err error)
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/ethereum/go-ethereum/consensus/misc/eip4844"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
+
+	"dyno/services/chain/store"
 )
 
 // Recent keeps the blocks that were asked for last, decoded, with the senders that were recovered:
@@ -79,23 +81,8 @@ func (b Backend) pending(block *types.Block, receipts types.Receipts) *Sealed {
 	}
 	return &Sealed{
 		Block: block, Signer: b.signer(block.Number(), block.Time()), Pending: true,
-		Receipts: sync.OnceValues(func() (types.Receipts, error) { return b.derive(block, cloned(receipts)) }),
+		Receipts: sync.OnceValues(func() (types.Receipts, error) { return b.derive(block, store.Clone(receipts)) }),
 	}
-}
-
-// cloned are receipts whose derived fields may be set: others share the originals.
-func cloned(receipts types.Receipts) types.Receipts {
-	out := make(types.Receipts, len(receipts))
-	for i, r := range receipts {
-		own := *r
-		own.Logs = make([]*types.Log, len(r.Logs))
-		for l, log := range r.Logs {
-			line := *log
-			own.Logs[l] = &line
-		}
-		out[i] = &own
-	}
-	return out
 }
 
 // Sealed returns a block; an error if there is none, which is store.ErrNotFound.

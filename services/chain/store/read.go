@@ -53,6 +53,21 @@ func (s *Store) Header(number uint64) (*types.Header, error) {
 	return header, nil
 }
 
+// Clone returns receipts whose derived fields may be set: others share the originals.
+func Clone(receipts types.Receipts) types.Receipts {
+	out := make(types.Receipts, len(receipts))
+	for i, r := range receipts {
+		own := *r
+		own.Logs = make([]*types.Log, len(r.Logs))
+		for l, log := range r.Logs {
+			line := *log
+			own.Logs[l] = &line
+		}
+		out[i] = &own
+	}
+	return out
+}
+
 // Receipts returns the receipts of a block: what consensus knows of them. The rest (hashes, places,
 // prices) follows from the block.
 func (s *Store) Receipts(number uint64) (types.Receipts, error) {

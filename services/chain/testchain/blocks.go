@@ -52,23 +52,13 @@ func (c *Chain) Header(number uint64) (*types.Header, error) {
 	return s.block.Header(), nil
 }
 
-// Receipts implements api.Blocks. They are new: the caller derives fields of them.
+// Receipts implements api.Blocks.
 func (c *Chain) Receipts(number uint64) (types.Receipts, error) {
 	s, err := c.at(number)
 	if err != nil {
 		return nil, err
 	}
-	out := make(types.Receipts, len(s.receipts))
-	for i, r := range s.receipts {
-		own := *r
-		own.Logs = make([]*types.Log, len(r.Logs))
-		for l, log := range r.Logs {
-			line := *log
-			own.Logs[l] = &line
-		}
-		out[i] = &own
-	}
-	return out, nil
+	return store.Clone(s.receipts), nil
 }
 
 // Number implements api.Blocks.

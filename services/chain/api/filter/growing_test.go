@@ -95,7 +95,7 @@ func (g *growing) Header(n uint64) (*types.Header, error) {
 func (g *growing) Receipts(n uint64) (types.Receipts, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.receipts[n], nil
+	return store.Clone(g.receipts[n]), nil
 }
 
 func (*growing) Kept() (oldest, window uint64) { return 0, 128 }
