@@ -7,11 +7,13 @@
 package freeport
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"slices"
+	"sync"
+	"syscall"
 )
 
 // The range of the ports; First is above those that well-known servers use.
@@ -20,27 +22,50 @@ const (
 	Last  = 31999
 )
 
-// On returns a port of a host at which nothing listened a moment ago. The caller tries again if
+// On returns a port of a host at which nothing listened a moment ago, and that Loopback has given to no
+// process. The caller tries again if
 // another process takes it before the server does.
 func On(host netip.Addr) (netip.AddrPort, error) {
 	for range 100 { // 1 in 17,000 ports is taken on a busy machine; a hundred misses mean something else
-		if a := netip.AddrPortFrom(host, uint16(First+rand.N(Last-First+1))); Check(a) == nil {
-			return a, nil
+		a := netip.AddrPortFrom(host, uint16(First+rand.N(Last-First+1)))
+		if Check(a) != nil {
+			continue
+		}
+		if socket, err := net.ListenPacket("udp", a.String()); err == nil {
+			return a, socket.Close()
 		}
 	}
 	return netip.AddrPort{}, fmt.Errorf("found no free port on %v between %d and %d", host, First, Last)
 }
 
-// Loopback returns n addresses of this machine's loopback interface, all different.
+// held reserves the ports of Loopback until this process ends: other processes that choose by it do not
+// take them, also while nothing listens there. A UDP socket is in no server's way.
+var held struct {
+	mu      sync.Mutex
+	sockets []net.PacketConn
+}
+
+// Loopback returns n addresses of this machine's loopback interface, all different, which no other call
+// returns while this process lives.
 func Loopback(n int) (addresses []netip.AddrPort, err error) {
-	for len(addresses) < n {
+	held.mu.Lock()
+	defer held.mu.Unlock()
+	for tries := 0; len(addresses) < n; tries++ {
+		if tries > 100+2*n {
+			return nil, fmt.Errorf("found no %d ports between %d and %d that no other process holds", n, First, Last)
+		}
 		a, err := On(netip.AddrFrom4([4]byte{127, 0, 0, 1}))
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Contains(addresses, a) {
-			addresses = append(addresses, a)
+		socket, err := net.ListenPacket("udp4", a.String())
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE):
+			continue
+		case err != nil:
+			return nil, err
 		}
+		held.sockets, addresses = append(held.sockets, socket), append(addresses, a)
 	}
 	return addresses, nil
 }

@@ -25,6 +25,23 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
+// A port that was given is not given again, though nothing listens there yet.
+func TestLoopbackReserves(t *testing.T) {
+	given := map[netip.AddrPort]bool{}
+	for range 20 {
+		many, err := Loopback(50)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range many {
+			if given[a] {
+				t.Fatalf("%v is given twice", a)
+			}
+			given[a] = true
+		}
+	}
+}
+
 func TestNoHost(t *testing.T) {
 	if a, err := On(netip.MustParseAddr("192.0.2.1")); err == nil { // no machine has this address
 		t.Errorf("got %v", a)

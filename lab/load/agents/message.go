@@ -198,7 +198,7 @@ func (b *begin) check() error {
 	case b.Connections < 1 || b.Connections > mostConnections || b.Units < 0 || b.Units > mostConnections || b.Count < 0 || len(b.Classes) > 256:
 		return fmt.Errorf("a load with %d connections, %d units and %d classes is not possible", b.Connections, b.Units, len(b.Classes))
 	case b.Sessions < 0 || b.Sessions > mostConnections || b.Sessions > 0 && (b.Sessions < b.Of || b.Spec == nil || b.Count > 0):
-		return fmt.Errorf("a load of %d sessions is not possible", b.Sessions)
+		return fmt.Errorf("%d sessions for %d agents, with a schedule and without a count, are not possible: there are at most %d, and at least one each", b.Sessions, b.Of, mostConnections)
 	case b.Count == 0 && b.Length <= 0 || (b.Start <= 0) != (b.Sessions > 0):
 		return errors.New("a load has a start and a length")
 	}
