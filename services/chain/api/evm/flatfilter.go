@@ -14,12 +14,14 @@ import (
 // mostFiltered bounds the blocks of trace_filter: all of them are executed again.
 const mostFiltered = 1000
 
-// traceFilter selects calls of a range of blocks, as OpenEthereum did.
+// traceFilter selects calls of a range of blocks, as Erigon, Reth and anvil do. OpenEthereum, which has no
+// mode, takes the intersection.
 type traceFilter struct {
 	FromBlock   *rpc.BlockNumber // nil: the last
 	ToBlock     *rpc.BlockNumber // nil: the last
 	FromAddress []common.Address // none: any
 	ToAddress   []common.Address // none: any
+	Mode        string           // union, which is the default: one end is of its list; intersection: both are
 	After       uint64           // selected calls that are left out at the beginning
 	Count       *uint64          // selected calls at most; nil: all
 }
@@ -30,7 +32,12 @@ type flatCall struct {
 	Result *struct{ Address *common.Address }
 }
 
-// selects reports whether both ends of a call are selected. A contract's creation is a call to it, and
+const (
+	union        = "union"
+	intersection = "intersection"
+)
+
+// selects reports whether the ends of a call are selected. A contract's creation is a call to it, and
 // its end one to the account that receives its ether.
 func (f *traceFilter) selects(c *flatCall) bool {
 	from, to := c.Action.From, c.Action.To
@@ -43,7 +50,10 @@ func (f *traceFilter) selects(c *flatCall) bool {
 	has := func(all []common.Address, a *common.Address) bool {
 		return len(all) == 0 || a != nil && slices.Contains(all, *a)
 	}
-	return has(f.FromAddress, from) && has(f.ToAddress, to)
+	if f.Mode == intersection || len(f.FromAddress) == 0 || len(f.ToAddress) == 0 {
+		return has(f.FromAddress, from) && has(f.ToAddress, to)
+	}
+	return has(f.FromAddress, from) || has(f.ToAddress, to)
 }
 
 // flatFilter answers the selected calls of a range of blocks in one list.
@@ -51,6 +61,9 @@ func (m *methods) flatFilter(ctx context.Context, params []byte) (any, error) {
 	var f traceFilter
 	if err := jsonrpc.Params(params, 1, &f); err != nil {
 		return nil, err
+	}
+	if f.Mode != "" && f.Mode != union && f.Mode != intersection {
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "mode %q: want %s or %s", f.Mode, union, intersection)
 	}
 	head := m.node.States.Head().Number.Uint64()
 	first, last := head, head

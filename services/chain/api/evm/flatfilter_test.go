@@ -11,8 +11,8 @@ import (
 	"dyno/services/chain/api/evm"
 )
 
-// A filter answers the calls of the blocks that it names, or those with both ends in its lists, in
-// the order of the chain.
+// A filter answers the calls of the blocks that it names, or those with one or both ends in its lists,
+// in the order of the chain.
 func TestTraceFilter(t *testing.T) {
 	n := node(t)
 	all := evm.Methods(n, evm.Options{Gas: patient.Gas, Timeout: time.Hour, MaxTrace: 1 << 30})
@@ -54,7 +54,12 @@ func TestTraceFilter(t *testing.T) {
 			continue
 		}
 		seen[c.Type] = true
-		got := filter(fmt.Sprintf(`,"fromAddress":[%q],"toAddress":["0x%040d",%q]`, from, 0, to))
+		ends := fmt.Sprintf(`,"fromAddress":[%q],"toAddress":["0x%040d",%q]`, from, 0, to)
+		either := filter(ends)
+		got := filter(ends + `,"mode":"intersection"`)
+		if n := len(filter(fmt.Sprintf(`,"fromAddress":[%q]`, from))) + len(filter(ends[strings.Index(ends, `,"toAddress"`):])) - len(got); len(either) != n || !equal(either, filter(ends+`,"mode":"union"`)) {
+			t.Errorf("from %s or to %s: %d calls, want %d", from, to, len(either), n)
+		}
 		found := slices.ContainsFunc(got, func(g json.RawMessage) bool { return string(g) == string(text) })
 		for _, g := range got {
 			found = found && strings.Contains(string(g), from[2:])
@@ -65,6 +70,9 @@ func TestTraceFilter(t *testing.T) {
 	}
 	if !seen["call"] || !seen["create"] {
 		t.Errorf("the chain has only %v", seen)
+	}
+	if got := ask(t, all, "trace_filter", `[{"mode":"both"}]`); !strings.Contains(got, "want union or intersection") {
+		t.Errorf("an unknown mode: %.200s", got)
 	}
 	small := patient
 	small.MaxTrace = 20_000
