@@ -89,7 +89,7 @@ var inside = map[string][]room{
 	},
 	"services/ledger": {
 		{"cmd", []string{".", "*"}, "the command: flags and print"},
-		{".", []string{"backfill", "serve", "mirror", "store", "board", "tip", "servers", "signing", "trust", "xrpl"},
+		{".", []string{"backfill", "serve", "mirror", "store", "tip", "servers", "signing", "trust", "xrpl"},
 			"assembles the commands' jobs"},
 		{"backfill", []string{"servers", "signing", "trust", "xrpl"}, "the pipeline, over any store"},
 		{"tip", []string{"servers", "trust", "xrpl"}, "the newest ledger and what to trust, over any store"},

@@ -7,7 +7,6 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
-	"dyno/services/ledger/board"
 	"dyno/services/ledger/servers"
 	"dyno/services/ledger/xrpl/history"
 )
@@ -33,7 +32,7 @@ func (p *pipeline) measure() error {
 	if err := p.env.Expose(prefix+"server_", p.exposeServers, serverMetrics...); err != nil {
 		return err
 	}
-	p.env.Board("/debug/ledger/", board.Board)
+	p.env.Board("/debug/ledger/", board)
 	return p.env.Expose(prefix, nil,
 		daemon.Metric{Name: "ledger_sync_rate", Help: "ledgers/s that were proved in the last 10 s", Read: p.bound.rate},
 		daemon.Metric{Name: "sync_bound_server", Help: "share of the time that is waited for servers", Read: func() float64 { return p.bound.recent(p).server }},

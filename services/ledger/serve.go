@@ -10,7 +10,6 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/doors"
-	"dyno/services/ledger/board"
 	"dyno/services/ledger/mirror"
 	"dyno/services/ledger/serve"
 	"dyno/services/ledger/xrpl"
@@ -84,7 +83,7 @@ func (s *server) open(ctx, running context.Context, env *daemon.Env) (err error)
 		}
 	})
 	if !s.follow {
-		s.env.Board("/debug/ledger/", board.Board)
+		s.env.Board("/debug/ledger/", board)
 		s.warn()
 		return nil
 	}

@@ -11,10 +11,6 @@ func Assembly() assembly.Parts {
 				{Name: "handler", Doc: "net/http: a goroutine for each connection, as for all other requests"},
 				{Name: "loop", Doc: "an event loop (Linux, parts/httploop): what has come meanwhile is stored together; clients that offer HTTP/2 are net/http's"},
 			}},
-			{Name: "log", Doc: "keeps notices and the journal", Impls: []assembly.Impl{
-				{Name: "segment", Doc: "files in the data folder (parts/wal/segment)"},
-				{Name: "jetstream", Doc: "two streams of NATS JetStream, for more than one machine; see jetstream_url"},
-			}},
 			{Name: "commit", Doc: "makes notices durable before they are acknowledged", Impls: []assembly.Impl{
 				{Name: "each", Doc: "an fsync for each request"},
 				{Name: "group", Doc: "one fsync for all requests that came while the last was under way"},

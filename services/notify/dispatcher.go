@@ -24,8 +24,9 @@ type Config struct {
 	Ingest   string `seam:"ingest"`
 	Client   string `seam:"client"`
 	Batching string `seam:"batching"`
-	Log      string `seam:"log"`
 	Commit   string `seam:"commit"`
+
+	Log string `set:"log" values:"segment,jetstream" doc:"where notices and the journal are kept; segment: files in the data folder; jetstream: two streams of NATS JetStream, for more than one machine"`
 
 	Workers int `set:"workers" default:"16" min:"1" max:"4096" tune:"true" doc:"webhooks in flight, without those that hang"`
 

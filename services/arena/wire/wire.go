@@ -1,7 +1,7 @@
 // Package wire is what arenad and its clients send each other: the messages of arena.proto, whose
 // Go code generate.sh makes, and the names of the subprotocols.
 //
-// It is not for how a state becomes bits (package bits), nor for sockets. It starts no goroutines.
+// It is not for how a state becomes bits (package delta), nor for sockets. It starts no goroutines.
 package wire
 
 import "encoding/binary"

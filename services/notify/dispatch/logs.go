@@ -51,7 +51,7 @@ const (
 	JournalName = "journal"
 )
 
-// openBackends names the implementations of the seam "log".
+// openBackends has the values of the setting "log".
 var openBackends = map[string]func(o StoreOptions, name string) (wal.Backend, error){
 	"segment": func(o StoreOptions, name string) (wal.Backend, error) {
 		return segment.Open(filepath.Join(o.Data, name), o.Segments(name))

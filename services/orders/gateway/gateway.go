@@ -50,7 +50,7 @@ type route struct {
 }
 
 // New connects to the database, brings its schema up to date, and puts a gateway together. An error
-// that another Config avoids wraps auth.ErrKeys or dsn.ErrOptions.
+// that another Config avoids wraps auth.ErrKeys or database.ErrOptions.
 func New(ctx context.Context, c Config) (*Gateway, error) {
 	c.Auth.Log = c.Log
 	g := &Gateway{config: c, log: c.Log, msgpack: encode.Msgpack(), latency: newLatencies(), counters: new(counters)}

@@ -1,12 +1,9 @@
-// Package board is what the page at /debug/ledger/ shows of ledgersync.
-//
-// It is not for the metrics themselves, which are where they are counted. It starts no goroutines.
-package board
+package ledger
 
 import "dyno/parts/debugpage"
 
-// Board shows how fast ledgers come, what bounds that, and each server.
-var Board = debugpage.Board{
+// board is the page at /debug/ledger/: how fast ledgers come, what bounds that, and each server.
+var board = debugpage.Board{
 	Name: "ledgersync",
 	Figures: []debugpage.Figure{
 		{Title: "Ledgers proved", Kind: debugpage.Rate, Metric: "ripple_sync_ledgers_total"},
