@@ -93,7 +93,7 @@ func (h history) lay(ctx context.Context, dir string) error {
 		return err
 	}
 	for _, version := range []string{h.a, h.b} {
-		from, err := download(ctx, dir, h.module+"@"+version)
+		from, err := download(ctx, filepath.Dir(dir), h.module+"@"+version)
 		if err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (h history) lay(ctx context.Context, dir string) error {
 	return nil
 }
 
-// download returns the folder of a version in the module cache.
+// download returns the folder of a version in the module cache. It runs in a folder outside of the module.
 func download(ctx context.Context, dir, version string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", version)
 	cmd.Dir = dir

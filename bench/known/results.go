@@ -91,6 +91,7 @@ func (r results) show(out io.Writer) error {
 		}
 	}
 	delete(keys, "name")
+	delete(keys, "change") // a line's length, with a link: for the documentation
 	heads := slices.Sorted(maps.Keys(keys))
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "name\t"+strings.Join(heads, "\t"))
