@@ -140,6 +140,7 @@ func (p *program) replace(from string) error {
 }
 
 // judge counts whether the verdict on the benchmark agrees with the changelog.
+// The figures beside the counts are those of the last run.
 func (h history) judge(r *gobench.Result, t *tally) error {
 	m := h.metric(r)
 	if m == nil {
