@@ -138,6 +138,10 @@ var columns = map[string]struct{ head, interval string }{
 	"wrong":                 {"wrongly claimed", ""},
 	"intervals":             {"intervals", ""},
 	"covered":               {"of them with 1 inside", ""},
+	"b_over_a":              {"B/A", "b_over_a_interval"},
+	"expected":              {"expected", ""},
+	"right":                 {"decided right", ""},
+	"undecided":             {"not decided", ""},
 	"generations":           {"generations", ""},
 	"ns_per_op":             {"ns/op", ""},
 	"forecasts":             {"forecasts", ""},
@@ -154,7 +158,7 @@ var columns = map[string]struct{ head, interval string }{
 }
 
 // counts are the keys of whole numbers.
-var counts = []string{"runs", "alarms", "found", "found_by_cpu", "wrong", "intervals", "covered", "generations", "forecasts", "above", "missed", "named"}
+var counts = []string{"runs", "alarms", "found", "found_by_cpu", "wrong", "right", "undecided", "intervals", "covered", "generations", "forecasts", "above", "missed", "named"}
 
 // tableOf returns the table of a stored result, and where it is from.
 func tableOf(name string, keys []string) (string, error) {

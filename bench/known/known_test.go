@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -93,6 +95,81 @@ func TestParse(t *testing.T) {
 	o, err := parse([]string{"equal", "--runs", "3"}, &out)
 	if err != nil || o.study.runs != 3 || o.study.budget == 0 {
 		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// The histories can be measured, and each has a row.
+func TestChanges(t *testing.T) {
+	seen := map[string]bool{}
+	for _, h := range changes {
+		if seen[h.title()] {
+			t.Errorf("%s is there twice", h.title())
+		}
+		seen[h.title()] = true
+		if !slices.Contains([]string{compare.Slower, compare.Faster, compare.Equal}, h.expected) || !strings.HasPrefix(h.page, "https://") || h.says == "" || h.unit == "" {
+			t.Errorf("%+v", h)
+		}
+		// As the testing package does: a pattern for each level of the name.
+		levels := strings.Split("Benchmark"+h.name, "/")
+		for i, pattern := range strings.Split(h.bench, "/") {
+			if matched, err := regexp.MatchString(pattern, levels[min(i, len(levels)-1)]); err != nil || !matched {
+				t.Errorf("%s does not select %s: %v", h.bench, h.name, err)
+			}
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	h := history{module: "example.com/m", a: "v1.0.0", b: "v1.1.0", name: "Decode/a-b", unit: gobench.Time, expected: compare.Faster}
+	measured := func(name, verdict string) *gobench.Result {
+		interval := [2]float64{0.7, 0.9}
+		return &gobench.Result{Benchmarks: []gobench.Benchmark{{Name: name, Metrics: []gobench.Metric{
+			{Unit: gobench.Time, Comparison: compare.Comparison{Verdict: verdict, Ratio: 0.8, Interval: &interval}},
+		}}}}
+	}
+	sum := &tally{}
+	for _, verdict := range []string{compare.Faster, compare.Slower, compare.Equal, compare.NotDecided} {
+		if err := h.judge(measured("Decode/a-b-2", verdict), sum); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{h.title(), "all"} {
+		if row := sum.row(name); row["runs"] != 4.0 || row["right"] != 1.0 || row["wrong"] != 2.0 || row["undecided"] != 1.0 {
+			t.Errorf("%s: %v", name, row)
+		}
+	}
+	if row := sum.row(h.title()); row["b_over_a"] != 0.8 || row["b_over_a_interval"] != [2]float64{0.7, 0.9} {
+		t.Errorf("%v", row)
+	}
+	if err := h.judge(measured("Decode/a", compare.Faster), sum); err == nil {
+		t.Error("the benchmark was not measured")
+	}
+}
+
+// The second version has no file of the first, and has those that its .gitignore names.
+func TestReplace(t *testing.T) {
+	p, err := newProgram(t.Context(), filepath.Join(t.TempDir(), "program"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, files := range []map[string]string{{"old.go": "package m\n"}, {".gitignore": "*.golden\n", "new.golden": "x\n"}} {
+		from := t.TempDir()
+		for name, text := range files {
+			if err := os.WriteFile(filepath.Join(from, name), []byte(text), 0o444); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.replace(from); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.record(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("git", "ls-tree", "--name-only", "HEAD")
+	cmd.Dir = p.dir
+	if list, err := cmd.Output(); err != nil || string(list) != ".gitignore\nnew.golden\n" {
+		t.Errorf("%s %v", list, err)
 	}
 }
 

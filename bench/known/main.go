@@ -1,6 +1,6 @@
 // Command known holds dyno bench against programs of which it is known how their benchmarks differ: not
-// at all, in the order of their functions alone, by 3%, by one allocation. It says how often dyno bench is
-// right.
+// at all, in the order of their functions alone, by 3%, by one allocation, by what a changelog says. It says
+// how often dyno bench is right.
 //
 // It is not for comparing one's own benchmarks: that is dyno bench.
 package main
@@ -33,9 +33,10 @@ const usage = `Known runs dyno bench on programs of which it is known how their 
   slower     a commit that makes one of five benchmarks do 3% more, another in each run
   beside     5% more, beside a neighbour that takes one core half of the time
   allocates  one more allocation in one of five benchmarks
+  histories  two versions of modules of other authors, whose changelogs say what changed; it downloads them from GOPROXY
 
 It runs in this repository's root. With --json, a later command adds its runs to those in the file, if they are of
-the same dyno.
+the same dyno; layouts and histories replace them.
 
 Usage: go run ./bench/known WHAT [flags]
 
@@ -88,7 +89,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	}
 	var known bool
 	if o.study, known = studies[f.Arg(0)]; !known {
-		return nil, usageError{fmt.Errorf("there is no study %q: name layouts, equal, moved, slower, beside or allocates", f.Arg(0))}
+		return nil, usageError{fmt.Errorf("there is no study %q: name layouts, equal, moved, slower, beside, allocates or histories", f.Arg(0))}
 	}
 	o.study.name = f.Arg(0)
 	if f.Changed("runs") {

@@ -152,14 +152,19 @@ func (p *program) commit(ctx context.Context, versions ...source) error {
 				return err
 			}
 		}
-		if err := p.do(ctx, "git", "add", "-A"); err != nil {
-			return err
-		}
-		if err := p.do(ctx, "git", "-c", "user.name=known", "-c", "user.email=known@example.com", "commit", "-q", "--allow-empty", "-m", "a version"); err != nil {
+		if err := p.record(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// record commits the files as they are, also those that a .gitignore names.
+func (p *program) record(ctx context.Context) error {
+	if err := p.do(ctx, "git", "add", "-A", "-f"); err != nil {
+		return err
+	}
+	return p.do(ctx, "git", "-c", "user.name=known", "-c", "user.email=known@example.com", "commit", "-q", "--allow-empty", "-m", "a version")
 }
 
 // files returns the program and its benchmarks.

@@ -75,9 +75,11 @@ func (r results) keep(file string, failed error) (results, error) {
 	return r, errors.Join(failed, stored.Write(file, r))
 }
 
-// same reports whether the counts of two results may be added: those of layouts are none.
+// same reports whether the counts of two results may be added: those of layouts are none, and the rows of
+// histories have figures beside them.
 func same(a, b stored.Made) bool {
-	return a.Commit == b.Commit && a.Modified == b.Modified && slices.Equal(a.Command, b.Command) && !slices.Contains(b.Command, "layouts")
+	figures := slices.Contains(b.Command, "layouts") || slices.Contains(b.Command, "histories")
+	return a.Commit == b.Commit && a.Modified == b.Modified && slices.Equal(a.Command, b.Command) && !figures
 }
 
 // show prints a row for each program.
@@ -89,16 +91,29 @@ func (r results) show(out io.Writer) error {
 		}
 	}
 	delete(keys, "name")
+	delete(keys, "change") // a line's length, with a link: for the documentation
 	heads := slices.Sorted(maps.Keys(keys))
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "name\t"+strings.Join(heads, "\t"))
 	for _, row := range r.Steps {
 		cells := []string{row["name"].(string)}
 		for _, key := range heads {
-			n, _ := row[key].(float64)
-			cells = append(cells, strconv.FormatFloat(n, 'g', 4, 64))
+			cells = append(cells, cell(row[key]))
 		}
 		fmt.Fprintln(t, strings.Join(cells, "\t"))
 	}
 	return t.Flush()
+}
+
+// cell shows a value of a row.
+func cell(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'g', 4, 64)
+	case [2]float64:
+		return fmt.Sprintf("%.4g to %.4g", v[0], v[1])
+	}
+	return "-"
 }

@@ -30,6 +30,7 @@ var studies = map[string]study{
 	"slower":    {runs: 20, budget: 90 * time.Second, count: slower},
 	"beside":    {runs: 20, budget: 90 * time.Second, count: beside},
 	"allocates": {runs: 10, budget: 10 * time.Second, count: allocates},
+	"histories": {runs: len(changes), budget: 2 * time.Minute, count: histories},
 }
 
 // standard are packages of the standard library, with the benchmarks that the studies take.
