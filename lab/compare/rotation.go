@@ -21,13 +21,15 @@ type Rotation struct {
 	// Inner plans the runs of one slot, of which slot has the role, the variant and the round; runs
 	// are those of this slot so far, invalid ones included. It returns the next run, or done.
 	Inner func(slot record.RunSpec, runs []*record.Run) (record.RunSpec, bool)
+	// Enough reports, before a round, whether those before suffice; nil: all rounds are taken.
+	Enough func(rounds int) bool
 }
 
 // Next returns the next run of the rotation, or done. It keeps no state: it reads its position from
 // the experiment's runs.
 func (r Rotation) Next(exp *record.Experiment) (step record.RunSpec, done bool) {
 	for round := 1; round <= r.Rounds; round++ {
-		for _, slot := range r.order(round) {
+		for i, slot := range r.order(round) {
 			runs := exp.Select(func(run *record.Run) bool {
 				s := run.Spec
 				return s.Role == slot.Role && s.Variant == slot.Variant && s.Round == slot.Round
@@ -35,6 +37,9 @@ func (r Rotation) Next(exp *record.Experiment) (step record.RunSpec, done bool) 
 			step, done := r.Inner(slot, runs)
 			if done {
 				continue
+			}
+			if i == 0 && len(runs) == 0 && r.Enough != nil && r.Enough(round-1) {
+				return record.RunSpec{}, true
 			}
 			step.Role, step.Variant, step.Round = slot.Role, slot.Variant, slot.Round
 			return step, false

@@ -128,6 +128,10 @@ func TestRotationMeasuresEverySlotInOrder(t *testing.T) {
 			t.Errorf("%+v has %d valid runs", s, n)
 		}
 	}
+	r.Enough = func(rounds int) bool { return rounds >= 2 }
+	if exp := carryOut(t, r, 1); exp.Runs[len(exp.Runs)-1].Spec.Round != 2 {
+		t.Errorf("two rounds suffice, and the last is %d", exp.Runs[len(exp.Runs)-1].Spec.Round)
+	}
 	if exp := carryOut(t, Rotation{Rounds: 5}, 1); len(exp.Runs) != 0 {
 		t.Errorf("%d runs of nothing", len(exp.Runs))
 	}

@@ -132,7 +132,7 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 	}
 	n = len(variants)
 	if p.rounds > 0 {
-		rotation := compare.Rotation{Rounds: p.rounds, Inner: around(p, found, variants[n-1].Name)}
+		rotation := compare.Rotation{Rounds: p.rounds, Inner: around(p, found, variants[n-1].Name), Enough: x.enough}
 		for _, v := range variants {
 			rotation.Variants = append(rotation.Variants, v.Name)
 		}
@@ -141,6 +141,7 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 		}
 		if x.opts.Depth == Thorough && x.kind.steps {
 			rotation.Ablations = ablations(x.variants)
+			x.expected += p.rounds * len(rotation.Ablations)
 		}
 		if err := x.runPlan(ctx, rotation.Next); err != nil {
 			return err
@@ -150,6 +151,12 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 		return x.profileJobs(ctx, variants, found)
 	}
 	return nil
+}
+
+// enough reports whether a number of rounds ends a comparison: they give an interval, drift cancels in them, and the time
+// that --budget permits is over.
+func (x *executor) enough(rounds int) bool {
+	return x.opts.Budget > 0 && rounds >= leastRounds && rounds%2 == 0 && time.Since(x.began) > x.opts.Budget
 }
 
 // fewer is the share of the best concurrency that a round tries after the best has missed the

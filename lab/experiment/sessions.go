@@ -24,7 +24,7 @@ const (
 	roundGrow, roundFine  = 1.3, 1.15
 	roundRuns             = 5  // the most runs in a round
 	sessionsPerSearch     = 12 // estimate, for the progress line
-	sessionRounds         = 4  // the fewest rounds that give an interval
+	leastRounds           = 4  // that give an interval
 	sessionWarmup         = time.Second
 	sessionLength         = 4 * time.Second // long enough to measure frames at 30/s to 1%
 	quickSessionLength    = 2 * time.Second
@@ -34,8 +34,8 @@ const (
 // sessionPaces are the paces of runs with sessions. A run opens them before its warm-up.
 var sessionPaces = map[Depth]pace{
 	Quick:    {search: quickSessionLength, datum: quickSessionLength, warmup: sessionWarmup},
-	Default:  {search: sessionLength, datum: sessionLength, warmup: sessionWarmup, rounds: sessionRounds},
-	Thorough: {search: thoroughSessionLength, datum: thoroughSessionLength, warmup: sessionWarmup, rounds: 2 * sessionRounds},
+	Default:  {search: sessionLength, datum: sessionLength, warmup: sessionWarmup, rounds: leastRounds},
+	Thorough: {search: thoroughSessionLength, datum: thoroughSessionLength, warmup: sessionWarmup, rounds: 2 * leastRounds},
 }
 
 // searching plans the next run of a search from the runs so far.
