@@ -120,6 +120,7 @@ var columns = map[string]struct{ head, interval string }{
 	"peak_goroutines":       {"goroutines", ""},
 	"ratio_to_baseline":     {"over the first", "ratio_interval"},
 	"ratio_to_before":       {"over the step before", "before_interval"},
+	"ratio_to_without":      {"the last over the last without it", "without_interval"},
 	"cpu_ratio_to_baseline": {"CPU over the first", "cpu_ratio_interval"},
 	"verdict":               {"verdict", ""},
 	"cpu_verdict":           {"verdict by CPU", ""},

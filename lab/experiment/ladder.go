@@ -17,7 +17,7 @@ import (
 const (
 	// profiledFor is about how long a run under profiles takes, from the process's start to its
 	// stop.
-	profiledFor = 5 * time.Second
+	profiledFor = 6 * time.Second
 	// confirmLength is the length of the run that confirms a capacity, unless the scenario sets
 	// one. If a target is overloaded by 2%, its queue then grows to the requests of about 150 ms.
 	confirmLength = 8 * time.Second
@@ -60,7 +60,7 @@ func (x *executor) ladder(ctx context.Context) error {
 		}
 	}
 	arms = append(arms, turns.Arm{Role: record.RoleControl, Variant: x.variants[0].Name})
-	after := time.Duration(len(x.variants))*profiledFor + x.confirmFor()
+	after := time.Duration(len(x.variants)+1)*profiledFor + x.confirmFor() // the last is traced, too
 	if err := x.takeTurns(ctx, arms, comparisons, x.until(after), 0); err != nil {
 		return err
 	}

@@ -117,7 +117,7 @@ type Step struct {
 	RatioInterval *format.Interval
 	StepRatio     format.Value // to the previous step
 	StepInterval  *format.Interval
-	Ablation      *compare.Comparison // the last step without this one; nil: not measured
+	Ablation      *compare.Comparison // the last step over the last without this one; nil: not measured
 	Verdict       string              // in words, against the previous step
 	BaseVerdict   string              // compare.Faster...: against the baseline, or against Reference; empty: not compared
 	WouldDecide   string              // time that would decide a verdict compare.NotDecided

@@ -105,6 +105,9 @@ func stepObjects(r *report.Report) []object {
 		if s.WouldDecide != "" {
 			o = append(o, member{"would_decide", s.WouldDecide})
 		}
+		if a := s.Ablation; a != nil { // the last step, over the last step without this one
+			o = append(o, member{"ratio_to_without", format.Measured(a.Ratio)}, member{"without_interval", format.IntervalOf(a.Interval)})
+		}
 		if r.Turns != nil {
 			o = append(o, member{"work_per_s", s.Work}, member{"work_interval", s.WorkInterval},
 				member{"cpu_ratio_to_baseline", s.CPURatio}, member{"cpu_ratio_interval", s.CPUInterval}, member{"cpu_verdict", s.CPUVerdict},
