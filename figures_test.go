@@ -151,6 +151,12 @@ var columns = map[string]struct{ head, interval string }{
 	"layout_percent":        {"layouts differ by, %", ""},
 	"slice_percent":         {"slices differ by, %", ""},
 
+	// Of bench/claims/plain.
+	"place_share":  {"share", ""},
+	"cpu_by_kind":  {"CPU by kind", ""},
+	"cpu_of_named": {"CPU of what the source names", ""},
+	"source":       {"the source's table says", ""},
+
 	// Of bench/claims/amplification.
 	"record_bytes_per_request": {"records, bytes", ""},
 	"state_amplification":      {"written for each of them: states", "state_amplification_runs"},
