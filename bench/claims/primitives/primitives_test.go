@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // the caller runs again.
 func BenchmarkGosched(b *testing.B) {
 	for _, others := range []int{0, 1, 64} {
-		b.Run(fmt.Sprint("beside-", others), func(b *testing.B) {
+		b.Run(fmt.Sprint("beside=", others), func(b *testing.B) {
 			var ended atomic.Bool
 			var group sync.WaitGroup
 			for range others {
@@ -64,7 +64,7 @@ func BenchmarkYield(b *testing.B) {
 func BenchmarkRoom(b *testing.B) {
 	const senders = 16
 	for _, room := range []int{0, 1, 128} {
-		b.Run(fmt.Sprint(room), func(b *testing.B) {
+		b.Run(fmt.Sprint("room=", room), func(b *testing.B) {
 			values := make(chan int, room)
 			var group sync.WaitGroup
 			var sending atomic.Int64

@@ -129,7 +129,7 @@ func BenchmarkPool(b *testing.B) {
 // one, 8 or 64 locks between them: a sender's is chosen by the last byte of its address.
 func BenchmarkShards(b *testing.B) {
 	for _, locks := range []int{1, 8, 64} {
-		b.Run(fmt.Sprint(locks), func(b *testing.B) {
+		b.Run(fmt.Sprint("locks=", locks), func(b *testing.B) {
 			f := newFixture(b, roomy)
 			base := big.NewInt(1)
 			var callers atomic.Int64
