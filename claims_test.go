@@ -354,6 +354,17 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// A row with a figure and the command that stores it is open until the file is there.
+func TestClaimsAreOpenUntilStored(t *testing.T) {
+	for file, open := range map[string]bool{"none": true, "decide-chain": false} {
+		c := claim{Number: 1, Claim: "c", Kind: "ratio", Claimed: ">1", Figure: &figure{file, "statedb", "", "ratio_to_baseline"}, Command: "dyno run scenarios/chain.yaml"}
+		_, _, judged, err := c.judge()
+		if err = errors.Join(err, c.check(1)); err != nil || (judged == "open") != open {
+			t.Errorf("%s: %q, %v", file, judged, err)
+		}
+	}
+}
+
 // What a row names and does not exist is named by the error.
 func TestClaimsThatNameNothing(t *testing.T) {
 	for want, c := range map[string]claim{

@@ -144,6 +144,7 @@ var columns = map[string]struct{ head, interval string }{
 	"undecided":             {"not decided", ""},
 	"generations":           {"generations", ""},
 	"ns_per_op":             {"ns/op", "ns_per_op_interval"},
+	"cpu_ns_per_op":         {"CPU, ns/op", "cpu_ns_per_op_interval"},
 	"bytes_per_message":     {"bytes a message", ""},
 	"forecasts":             {"forecasts", ""},
 	"above":                 {"lower bound above the truth", ""},
