@@ -144,13 +144,21 @@ var columns = map[string]struct{ head, interval string }{
 	"right":                 {"decided right", ""},
 	"undecided":             {"not decided", ""},
 	"generations":           {"generations", ""},
-	"ns_per_op":             {"ns/op", ""},
+	"ns_per_op":             {"ns/op", "ns_per_op_interval"},
+	"cpu_ns_per_op":         {"CPU, ns/op", "cpu_ns_per_op_interval"},
+	"bytes_per_message":     {"bytes a message", ""},
 	"forecasts":             {"forecasts", ""},
 	"above":                 {"lower bound above the truth", ""},
 	"missed":                {"truth outside the bracket", ""},
 	"named":                 {"first bound right", ""},
 	"layout_percent":        {"layouts differ by, %", ""},
 	"slice_percent":         {"slices differ by, %", ""},
+
+	// Of bench/claims/plain.
+	"place_share":  {"share", ""},
+	"cpu_by_kind":  {"CPU by kind", ""},
+	"cpu_of_named": {"CPU of what the source names", ""},
+	"source":       {"the source's table says", ""},
 
 	// Of bench/claims/amplification.
 	"record_bytes_per_request": {"records, bytes", ""},

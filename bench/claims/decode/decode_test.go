@@ -20,8 +20,8 @@ import (
 )
 
 // BenchmarkDecode reads the largest real ledger of 90 transactions (187 KB) with the two decoders
-// and with two peers, which get the same hex decoding as scan and need not judge anything. answer
-// is what every decoder reads.
+// and with two peers, which get the same hex decoding as scan and need not judge anything; scan-anew
+// has no memory of an answer before. answer is what every decoder reads.
 type answer struct {
 	header       []byte
 	transactions []xrpl.Transaction
@@ -50,6 +50,11 @@ func own(d response.Decoder) func([]byte, *answer) error {
 	}
 }
 
+// anew returns a decoder of ledgersync's that allocates for each answer.
+func anew(d response.Decoder) func([]byte, *answer) error {
+	return func(text []byte, into *answer) error { return own(d)(text, into) }
+}
+
 func BenchmarkDecode(b *testing.B) {
 	text := ledgerOf90(b)
 	for _, tt := range []struct {
@@ -57,6 +62,7 @@ func BenchmarkDecode(b *testing.B) {
 		decode func([]byte, *answer) error
 	}{
 		{"json", own(response.Decoders()["json"])}, {"jsonv2", jsonV2}, {"simdjson", simd()}, {"scan", own(response.Decoders()["scan"])},
+		{"scan-anew", anew(response.Decoders()["scan"])},
 	} {
 		b.Run(tt.name, func(b *testing.B) {
 			var a answer

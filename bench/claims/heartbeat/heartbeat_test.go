@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"dyno/parts/guard"
@@ -74,6 +75,27 @@ func client(t *testing.T) *http.Client {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
+}
+
+// Workers answer as hand does, each request once, and refuse what comes after their end.
+func TestWorkers(t *testing.T) {
+	p := newWorkers(newHand())
+	var clients sync.WaitGroup
+	for range 4 {
+		clients.Go(func() {
+			for _, body := range bodies {
+				status, text := record(newHand(), body)
+				if got, by := record(p, body); got != status || digits.ReplaceAllString(by, "") != digits.ReplaceAllString(text, "") {
+					t.Errorf("%.60q by a worker: %d %s, not %d %s", body, got, by, status, text)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	p.close()
+	if status, text := record(p, string(usual)); status != http.StatusServiceUnavailable {
+		t.Errorf("after the end: %d %s", status, text)
+	}
 }
 
 func record(h http.Handler, body string) (status int, text string) {
@@ -182,7 +204,9 @@ func (e *exchange) Write(b []byte) (int, error) { return len(b), nil }
 
 // BenchmarkBeat is the handlers alone.
 func BenchmarkBeat(b *testing.B) {
-	for name, h := range map[string]http.Handler{"std": newHand().beats, "hand": newHand()} {
+	pool := newWorkers(newHand())
+	defer pool.close()
+	for name, h := range map[string]http.Handler{"std": newHand().beats, "hand": newHand(), "workers": pool} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {

@@ -1,13 +1,13 @@
 // Heartbeat is arenad with what is claimed to make its heartbeats fast: JSON that is read and
-// written by hand, and an event loop in place of net/http (Linux, without TLS and traces). The
-// scenario arena-heartbeat compares them.
+// written by hand, a pool of workers, and an event loop in place of net/http (Linux, without TLS and
+// traces). The scenario arena-heartbeat compares them.
 //
 //	heartbeat serve --beat hand ...
 //
 // It takes the flags and settings of arenad serve, too, and with --beat std, the default, it is
 // arenad. It is not for use: arenad is.
 //
-// The command owns the goroutine of the event loop, which ends with the service.
+// The command owns the goroutines of the event loop and of the workers, which end with the service.
 package main
 
 import (
@@ -34,6 +34,9 @@ func main() {
 var beats = map[string]arena.Exchange{
 	"std":  func(b arena.Beats) (http.Handler, daemon.Front, error) { return b.Heartbeat, nil, nil },
 	"hand": func(b arena.Beats) (http.Handler, daemon.Front, error) { return hand{b.Heartbeat}, nil, nil },
+	"workers": func(b arena.Beats) (http.Handler, daemon.Front, error) {
+		return newWorkers(hand{b.Heartbeat}), nil, nil
+	},
 	"loop": loop,
 }
 
@@ -41,18 +44,35 @@ var beats = map[string]arena.Exchange{
 func service() daemon.Service {
 	var name string
 	var with arena.Exchange
-	s := arena.ServiceWith(func(b arena.Beats) (http.Handler, daemon.Front, error) { return with(b) })
+	var pool *workers // nil: there are none
+	s := arena.ServiceWith(func(b arena.Beats) (http.Handler, daemon.Front, error) {
+		h, front, err := with(b)
+		pool, _ = h.(*workers)
+		return h, front, err
+	})
 	declare, start := s.Flags, s.Start
 	s.Flags = func(set *pflag.FlagSet) {
 		declare(set)
-		set.StringVar(&name, "beat", "std", "`WAY` in which heartbeats are answered: std, as arenad does; hand, JSON by hand; loop, as hand in an event loop")
+		set.StringVar(&name, "beat", "std", "`WAY` in which heartbeats are answered: std, as arenad does; hand, JSON by hand; workers, as hand by a worker for each processor; loop, as hand in an event loop")
 	}
 	s.Start = func(ctx context.Context, env *daemon.Env) (daemon.Running, error) {
 		var err error
 		if with, err = refusal.Pick("beat", beats, name); err != nil {
 			return daemon.Running{}, daemon.Usage(err)
 		}
-		return start(ctx, env)
+		running, err := start(ctx, env)
+		if pool != nil {
+			if err != nil {
+				pool.close()
+				return running, err
+			}
+			drain := running.Drain
+			running.Drain = func(ctx context.Context) error {
+				defer pool.close()
+				return drain(ctx)
+			}
+		}
+		return running, err
 	}
 	return s
 }

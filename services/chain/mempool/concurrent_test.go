@@ -1,11 +1,14 @@
 package mempool_test
 
 import (
+	"fmt"
 	"math/big"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
 
 	"dyno/services/chain/mempool"
 )
@@ -119,5 +122,32 @@ func BenchmarkPool(b *testing.B) {
 		if i%200 == 199 || i == len(entries)-1 {
 			f.mine(f.Next(base, 30_000_000, 1000)...)
 		}
+	}
+}
+
+// BenchmarkShards adds an entry and withdraws it, from 64 senders for each processor, which have
+// one, 8 or 64 locks between them: a sender's is chosen by the last byte of its address.
+func BenchmarkShards(b *testing.B) {
+	for _, locks := range []int{1, 8, 64} {
+		b.Run(fmt.Sprint("locks=", locks), func(b *testing.B) {
+			f := newFixture(b, roomy)
+			base := big.NewInt(1)
+			var callers atomic.Int64
+			b.SetParallelism(64)
+			b.RunParallel(func(pb *testing.PB) {
+				caller := int(callers.Add(1))
+				from := common.Address{0: byte(caller), 1: byte(caller >> 8), 19: byte(caller % locks)}
+				f.set(from, 0, 1e12)
+				tx := types.NewTx(&types.DynamicFeeTx{GasFeeCap: big.NewInt(100), GasTipCap: big.NewInt(1), Gas: 21_000, Value: big.NewInt(1), Data: from[:2]})
+				e := mempool.NewEntry(tx, from, make([]byte, 110))
+				for pb.Next() {
+					if err := f.Add(e, base); err != nil {
+						b.Error(err)
+						return
+					}
+					f.Withdraw(e)
+				}
+			})
+		})
 	}
 }

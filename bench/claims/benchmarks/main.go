@@ -1,0 +1,158 @@
+// Command benchmarks runs the Go benchmarks that docs/results/claims.yaml names, in rounds, and keeps
+// the median of each figure with an interval, as docs/results has them.
+//
+// It is not for comparing revisions: dyno bench does. It owns every process that it starts.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"dyno/bench/stored"
+
+	"github.com/spf13/pflag"
+)
+
+const usage = `Benchmarks runs each "go test -bench" of docs/results/claims.yaml once in each of ten rounds, and prints the medians. It
+runs in this repository's root, and takes ten minutes.
+
+Usage: go run ./bench/claims/benchmarks [flags]
+
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, pflag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "benchmarks:", err)
+		os.Exit(1)
+	}
+}
+
+// rounds is the number of times that each benchmark runs. The second lowest and the second highest
+// of ten values contain the median in 97.9% of all cases, however the values are distributed.
+const rounds = 10
+
+func run(ctx context.Context, args []string) error {
+	f := pflag.NewFlagSet("benchmarks", pflag.ContinueOnError)
+	f.Usage = func() { fmt.Fprint(os.Stderr, usage, f.FlagUsages()) }
+	file := f.String("json", "", "file that keeps the result")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	claims, err := os.ReadFile("docs/results/claims.yaml")
+	if err != nil {
+		return err
+	}
+	commit, modified, err := stored.Revision("")
+	if err != nil {
+		return err
+	}
+	began := stored.Watch()
+	all := values{}
+	for round := range rounds {
+		for _, c := range commands(string(claims)) {
+			fmt.Fprintf(os.Stderr, "round %d of %d  %s\n", round+1, rounds, strings.Join(c, " "))
+			cmd := exec.CommandContext(ctx, c[0], c[1:]...)
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) } // go test and its program
+			cmd.WaitDelay = 10 * time.Second
+			cmd.Stderr = os.Stderr
+			text, err := cmd.Output()
+			if err != nil {
+				return fmt.Errorf("%s: %w\n%s", strings.Join(c, " "), err, text)
+			}
+			all.add(path.Base(c[len(c)-1]), string(text))
+		}
+	}
+	steps := all.steps()
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	for _, s := range steps {
+		fmt.Fprintf(t, "%v\t%.4g ns\t%.4g\n", s["name"], s["ns_per_op"], s["ns_per_op_interval"])
+	}
+	if err := t.Flush(); err != nil || *file == "" {
+		return err
+	}
+	made := began.Made(commit, modified, []string{"go", "run", "./bench/claims/benchmarks"}, []string{"dyno/bench/claims/benchmarks"})
+	return stored.Write(*file, struct {
+		Schema string           `json:"schema"`
+		Steps  []map[string]any `json:"steps"`
+		Made   stored.Made      `json:"made"`
+	}{"dyno.benchmarks/1", steps, made})
+}
+
+var named = regexp.MustCompile(`(?m)^ +command: (go test .*-bench .* \./\S+)$`)
+
+// commands are those of the claims, each once, with shorter times and the allocations.
+func commands(claims string) (all [][]string) {
+	for _, m := range named.FindAllStringSubmatch(claims, -1) {
+		c := strings.Fields(strings.ReplaceAll(m[1], "'", ""))
+		c = slices.DeleteFunc(c, func(word string) bool { return word == "-benchmem" })
+		last := len(c) - 1
+		flags := []string{"-benchmem", "-count=1"}
+		if !slices.Contains(c, "-benchtime") {
+			flags = append(flags, "-benchtime", "300ms")
+		}
+		c = slices.Insert(c, last, flags...)
+		if !slices.ContainsFunc(all, func(a []string) bool { return slices.Equal(a, c) }) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// values has what each benchmark printed, by its name with its folder and by unit.
+type values map[string]map[string][]float64
+
+var procs = regexp.MustCompile(`-\d+$`)
+
+// add reads the output of go test.
+func (v values) add(folder, text string) {
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) < 4 || !strings.HasPrefix(words[0], "Benchmark") {
+			continue
+		}
+		name := folder + "." + procs.ReplaceAllString(strings.TrimPrefix(words[0], "Benchmark"), "")
+		if v[name] == nil {
+			v[name] = map[string][]float64{}
+		}
+		for i := 2; i+1 < len(words); i += 2 {
+			if n, err := strconv.ParseFloat(words[i], 64); err == nil {
+				v[name][words[i+1]] = append(v[name][words[i+1]], n)
+			}
+		}
+	}
+}
+
+// keys are the units that are kept.
+var keys = map[string]string{"ns/op": "ns_per_op", "CPU-ns/op": "cpu_ns_per_op", "cpu-ns/op": "cpu_ns_per_op", "B/op": "bytes_per_op", "allocs/op": "allocs_per_op", "B/message": "bytes_per_message", "parked": "parked"}
+
+// steps are the medians with their intervals.
+func (v values) steps() (all []map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		step := map[string]any{"name": name}
+		for unit, of := range v[name] {
+			if key := keys[unit]; key != "" && len(of) >= 3 {
+				slices.Sort(of)
+				step[key] = (of[(len(of)-1)/2] + of[len(of)/2]) / 2
+				step[key+"_interval"] = [2]float64{of[1], of[len(of)-2]}
+			}
+		}
+		all = append(all, step)
+	}
+	return all
+}

@@ -1,0 +1,138 @@
+// Command plain diagnoses the first program of each service, and keeps what bounds it and where its
+// CPU goes, beside the table of shares that the service's source has of its own first program.
+//
+// It is not for judging the diagnosis: bench/calibrate and bench/verdicts do. It owns every process
+// that it starts.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"dyno/lab/load"
+	"dyno/lab/record/folder"
+
+	"github.com/spf13/pflag"
+)
+
+const usage = `Plain runs dyno diagnose --variant plain with the scenario of each service, and prints what bounds its first program,
+and the shares of its CPU. It runs in this repository's root, and takes some minutes for each.
+
+Usage: go run ./bench/claims/plain [chain|ledger|orders|notify|arena]... [flags]
+
+`
+
+func main() {
+	load.SpareProcs()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, pflag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "plain:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	f := pflag.NewFlagSet("plain", pflag.ContinueOnError)
+	f.SetOutput(out)
+	f.Usage = func() { fmt.Fprint(out, usage, f.FlagUsages()) }
+	store := f.String("json", "", "file that keeps the result of each service; those of services that are not run again stay")
+	dir := f.String("out", filepath.Join("dyno-out", "plain-"+time.Now().Format("20060102-150405")), "folder for the records")
+	dyno := f.String("dyno", "", "dyno to run, such as one of a clean clone (default: built from here)")
+	quick := f.Bool("quick", false, "shorter measurements")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	for _, name := range f.Args() {
+		if !slices.ContainsFunc(services, func(s service) bool { return s.name == name }) {
+			return fmt.Errorf("there is no service %q: name chain, ledger, orders, notify or arena", name)
+		}
+	}
+	if err := os.MkdirAll(*dir, 0o755); err != nil {
+		return err
+	}
+	if *dyno == "" {
+		*dyno = filepath.Join(*dir, "dyno")
+		if text, err := exec.CommandContext(ctx, "go", "build", "-buildvcs=auto", "-o", *dyno, "./cmd/dyno").CombinedOutput(); err != nil {
+			return fmt.Errorf("building dyno: %w\n%s", err, text)
+		}
+	}
+	var rows []row
+	var failed error
+	for _, s := range services {
+		if f.NArg() > 0 && !slices.Contains(f.Args(), s.name) {
+			continue
+		}
+		fmt.Fprintf(os.Stderr, "%s  %s\n", time.Now().Format("15:04:05"), s.name)
+		r, made, err := s.diagnose(ctx, *dyno, filepath.Join(*dir, s.name), *quick)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", s.name, err))
+			continue
+		}
+		rows = append(rows, r)
+		if *store == "" {
+			continue
+		}
+		made["command"] = []string{"go", "run", "./bench/claims/plain"}
+		if *quick {
+			made["command"] = []string{"go", "run", "./bench/claims/plain", "--quick"}
+		}
+		if err := keep(*store, r, made); err != nil {
+			return err
+		}
+	}
+	return errors.Join(table(out, rows), failed)
+}
+
+// diagnose runs dyno, whose exit code may say that it is not satisfied with a measurement that it
+// printed, and reads what it recorded.
+func (s service) diagnose(ctx context.Context, dyno, dir string, quick bool) (r row, made map[string]any, err error) {
+	args := []string{"diagnose", "--json", "--out", dir, "--variant", variant}
+	if quick {
+		args = append(args, "--quick")
+	}
+	cmd := exec.CommandContext(ctx, dyno, append(args, filepath.Join("scenarios", s.name+".yaml"))...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches it once, through this process
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 20 * time.Second // after Ctrl-C: dyno stops its processes and writes what it has
+	cmd.Stderr = os.Stderr
+	text, err := cmd.Output()
+	var d diagnosis
+	if jsonErr := json.Unmarshal(text, &d); jsonErr != nil {
+		return r, nil, errors.Join(err, fmt.Errorf("dyno diagnose printed no object: %w", jsonErr))
+	}
+	e, err := folder.Open(dir)
+	if err != nil {
+		return r, nil, err
+	}
+	made = map[string]any{}
+	maps.Copy(made, d.Made)
+	r, err = s.row(d, e)
+	return r, made, err
+}
+
+// table prints a row for each service.
+func table(out io.Writer, rows []row) error {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, strings.Join([]string{"service", "bound by", "place", "share", "CPU by kind", "of what the source names", "the source"}, "\t"))
+	for _, r := range rows {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, r.BoundBy, r.Place, percent(r.Share), r.CPU, r.Named, r.Source)
+	}
+	return t.Flush()
+}

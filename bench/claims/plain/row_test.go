@@ -1,0 +1,71 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"dyno/lab/diagnose/stacks"
+	"dyno/lab/record"
+)
+
+func stack(value float64, functions ...string) record.Stack {
+	s := record.Stack{Value: value}
+	for _, f := range functions {
+		s.Frames = append(s.Frames, record.Frame{Function: f})
+	}
+	return s
+}
+
+// A row has the verdict, its first place, and shares of the CPU without what profiling took.
+func TestRow(t *testing.T) {
+	profiled := &record.Run{Spec: record.RunSpec{Role: record.RoleProfile, Variant: variant}, FixtureProfiles: []*record.Profile{{Type: record.ValueCPU, Stacks: []record.Stack{
+		stack(30, "runtime.mallocgc", "encoding/json.Unmarshal", "main.handle"),
+		stack(20, "encoding/json.state1", "encoding/json.Unmarshal", "main.handle"),
+		stack(50, "main.work", "main.handle"),
+		stack(900, "runtime/pprof.write"),
+	}}}}
+	d := diagnosis{Valid: true, BoundBy: "wait", Kind: "network", Confirmed: true, Headline: "Waiting bounds it.",
+		Where: []stacks.Site{{Function: "dyno/services/chain/plain.(*pool).add", Share: 0.4}, {Function: "main.other", Share: 0.1}}, Made: map[string]any{"commit": "0123abcd"}}
+	got, err := services[0].row(d, &record.Experiment{Runs: []*record.Run{{Spec: record.RunSpec{Role: record.RoleSaturate}}, profiled}})
+	want := row{Name: "chain", BoundBy: "wait (network)", Sure: "confirmed", Place: "plain.(*pool).add", Share: 0.4, Said: "Waiting bounds it.",
+		CPU: "other 70%, malloc 30%", Named: "mallocgc 30%, encoding/json 50%, Mutex 0%", Source: services[0].source, Commit: "0123abcd"}
+	if err != nil || got != want {
+		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
+	}
+	if _, err := services[0].row(diagnosis{Reason: "no answers"}, nil); err == nil {
+		t.Error("a diagnosis that is not valid was kept")
+	}
+	if _, err := services[0].row(d, &record.Experiment{}); err == nil {
+		t.Error("an experiment without profiles was kept")
+	}
+}
+
+// Rows are in the order of the services, each once, with the packages of all, and the highest share
+// that others took during one of them.
+func TestKeep(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plain.json")
+	for _, k := range []struct {
+		r   row
+		pkg string
+	}{{row{Name: "arena", Others: new(0.3)}, "dyno/a"}, {row{Name: "chain", Others: new(0.02)}, "dyno/c"}, {row{Name: "arena", Share: 1, Others: new(0.01)}, "dyno/a"}} {
+		if err := keep(file, k.r, map[string]any{"packages": []any{k.pkg}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all results
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all.Steps) != 2 || all.Steps[0].Name != "chain" || all.Steps[1].Share != 1 {
+		t.Errorf("rows %+v", all.Steps)
+	}
+	if all.Made["others"] != 0.02 || len(union(all.Made["packages"])) != 2 {
+		t.Errorf("made %v", all.Made)
+	}
+}
