@@ -37,7 +37,8 @@ type Trace struct {
 type Group struct {
 	Entry      Frame   `json:"entry"`
 	Goroutines int     `json:"goroutines"`
-	Running    float64 `json:"running_s"` // goroutine-seconds, as are the fields below
+	Started    int     `json:"started,omitempty"` // of them, within the trace
+	Running    float64 `json:"running_s"`         // goroutine-seconds, as are the fields below
 	Runnable   float64 `json:"runnable_s"`
 	Waiting    float64 `json:"waiting_s"`
 	Syscall    float64 `json:"syscall_s"`
@@ -51,6 +52,9 @@ type Wait struct {
 	Seconds    float64 `json:"seconds"`
 	Count      int64   `json:"count"`      // waits that ended within the trace
 	Goroutines int     `json:"goroutines"` // distinct ones
+	// Any is the time in which at least one goroutine waited here, or elsewhere in the function that
+	// called the runtime or package sync, for the same kind of thing, s; 0: not known.
+	Any float64 `json:"any_s,omitempty"`
 	// WokenBy is the stack of the goroutine that ended most of these waits; nil: the runtime
 	// ended them.
 	WokenBy []Frame `json:"woken_by,omitempty"`

@@ -15,6 +15,7 @@ type stack struct {
 	handle trace.Stack
 	entry  record.Frame // its outermost function; empty: unknown, for example in a stack that is recorded in part
 	own    bool         // it belongs to the observer
+	blocks string       // blocksIn; empty: unknown
 	asleep bool         // the goroutine sleeps here inside the runtime, which the trace shows as a system call
 }
 
@@ -66,6 +67,9 @@ func newStack(handle trace.Stack) *stack {
 	for f := range handle.Frames() {
 		if depth == 0 {
 			s.asleep = f.Func == "runtime.notetsleepg" // where the goroutine of os/signal waits for signals
+		}
+		if s.blocks == "" && depth > 0 && !synchronises(f.Func) {
+			s.blocks = blocksIn(f.Func, last.Func)
 		}
 		depth++
 		last, inner = f, last
