@@ -19,6 +19,8 @@ type Holder struct {
 	// Busy is the share of the time in which the lock is held there, and Computes the part of it in
 	// which its holder computes, if all of it is one lock; 0: not seen.
 	Busy, Computes float64
+	// Taken is the mean number of goroutines that have what a pool lends; 0: not seen.
+	Taken float64
 }
 
 // Doing describes what the holder does under the lock, to follow its place; empty: not seen.
@@ -181,6 +183,9 @@ func (h *Holder) spend(r *record.Run, t *record.Trace, held WaitKind, of []recor
 		}
 	}
 	h.Within = in.function != h.Function
+	if held == WaitPool && in.from > 0 {
+		h.Taken = whole
+	}
 	if in.from > 0 && !in.readers {
 		h.Busy, h.Computes = min(whole, 1), min(computes, 1)
 	}

@@ -1,0 +1,287 @@
+// Package looks looks at a running process through its debug address from time to time, and reads
+// counters between these looks. It only sends GET requests.
+//
+// It is not for judging what it saw (package observe does), nor for looks at a known load (profiling.Inspect). It
+// starts no goroutines.
+package looks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dyno/lab/observe"
+	"dyno/lab/probe/procfs"
+	"dyno/lab/probe/profiling"
+)
+
+// Plan says at what to look, and for what time.
+type Plan struct {
+	Debug   profiling.Address
+	Metrics profiling.Address // page of metrics; without a URL there is none
+	PID     int               // of the process, if it is on this machine; 0: it is not known
+	For     time.Duration
+	Say     func(text string) // takes a line of progress
+}
+
+const (
+	every      = 6 * time.Second // from one look to the next, on average
+	most       = 60              // looks
+	profileFor = time.Second
+	traceFirst = 100 * time.Millisecond // its size bounds the length of the others
+	traceFor   = 300 * time.Millisecond
+	traceLeast = 20 * time.Millisecond
+	traceBytes = 100 << 20 // of all traces
+	dumps      = 8         // goroutine profiles of a look without a trace
+	slowReady  = 1e-3      // s from the end of a wait until a goroutine runs, below which it may double
+	patience   = 10 * time.Second
+	again      = 500 * time.Millisecond
+	// Least is the shortest time in which there is room for a look.
+	Least = 3 * time.Second
+)
+
+// Take looks at the process. If ctx ends before the planned time, it returns what was seen until
+// then; with nothing seen, or if the process cannot be looked at, it returns an error.
+func Take(ctx context.Context, p Plan) (observe.Facts, error) {
+	w := &watch{Plan: p, debug: profiling.NewSingle(p.Debug), tracing: true, began: time.Now()}
+	defer w.debug.Close()
+	if err := w.check(ctx); err != nil {
+		return w.facts, err
+	}
+	if p.Metrics.URL != "" {
+		w.metrics = profiling.NewSingle(p.Metrics)
+		defer w.metrics.Close()
+		if err := w.checkMetrics(ctx); err != nil {
+			return w.facts, err
+		}
+	}
+	w.began = time.Now()
+	n := min(most, max(1, int(p.For/every)))
+	w.facts.Planned = n
+	slot := p.For / time.Duration(n)
+	w.read(ctx, false)
+	for i := range n {
+		start := time.Duration(i) * slot
+		room := max(0, slot-profileFor-traceFor-again)
+		w.pauseUntil(ctx, start+time.Duration(rand.Int64N(int64(room)+1)))
+		w.read(ctx, false)
+		if ctx.Err() != nil || w.look(ctx, n-i) != nil {
+			break
+		}
+		w.read(ctx, true)
+		w.Say(fmt.Sprintf("look %d of %d; %v left", i+1, n, max(0, p.For-time.Since(w.began)).Round(time.Second)))
+	}
+	if w.lost == nil {
+		w.pauseUntil(ctx, p.For)
+		w.read(ctx, false)
+	}
+	w.facts.Fetched = w.debug.Fetched()
+	if w.metrics != nil {
+		w.facts.Fetched += w.metrics.Fetched()
+	}
+	switch {
+	case len(w.facts.Looks) > 0:
+		return w.facts, nil
+	case ctx.Err() != nil:
+		return w.facts, fmt.Errorf("it was interrupted before the first look was complete, so nothing is known: %w", ctx.Err())
+	case w.lost != nil:
+		return w.facts, w.lost
+	}
+	return w.facts, fmt.Errorf("nothing could be taken from %s: %s", p.Debug, strings.Join(w.facts.Missing, "; "))
+}
+
+type watch struct {
+	Plan
+	debug, metrics *profiling.Single // metrics: nil if there is none
+	facts          observe.Facts
+	began          time.Time
+	tracing        bool
+	perSecond      float64 // bytes of a trace; 0: not known
+	traced         int     // bytes of all traces
+	delay          float64 // s from the end of a wait until a goroutine runs, in the first trace
+	lost           error   // why the process does not answer any more
+}
+
+// check makes the first request, which decides whether the process can be looked at.
+func (w *watch) check(ctx context.Context) error {
+	err := profiling.Pprof(ctx, w.Debug)
+	var status *profiling.StatusError
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return errors.Join(ctx.Err())
+	case errors.As(err, &status) && (status.Code == http.StatusUnauthorized || status.Code == http.StatusForbidden):
+		return fmt.Errorf("%w; if it takes a bearer token, give --token-file or --token", err)
+	case errors.As(err, &status) && !profiling.Refused(err):
+		return fmt.Errorf("%w; --debug takes the address, and the path if there is one, below which the service serves /debug/pprof/: "+
+			`import _ "net/http/pprof" and serve http.DefaultServeMux on a private address`, err)
+	}
+	return fmt.Errorf("--debug: %w", err)
+}
+
+func (w *watch) checkMetrics(ctx context.Context) error {
+	page, err := w.page(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--metrics: %w", err)
+	case len(page.Values) == 0:
+		return fmt.Errorf("--metrics: %s has no metrics in the text format of Prometheus; give the URL of the page itself, as in http://10.0.0.7:6060/metrics", w.Metrics)
+	}
+	return nil
+}
+
+// page reads the page of metrics. Its time is the middle of the request.
+func (w *watch) page(ctx context.Context) (*observe.Page, error) {
+	path := ""
+	if u, err := url.Parse(w.Metrics.URL); err == nil && strings.Trim(u.Path, "/") == "" {
+		path = "/metrics"
+	}
+	before := w.now()
+	text, err := w.metrics.Page(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return observe.ParsePage(text, (before+w.now())/2), nil
+}
+
+func (w *watch) now() float64 { return time.Since(w.began).Seconds() }
+
+// read reads all counters.
+func (w *watch) read(ctx context.Context, looking bool) {
+	r := observe.Reading{Looking: looking}
+	if w.PID > 0 {
+		if stat, err := os.ReadFile("/proc/" + strconv.Itoa(w.PID) + "/stat"); err == nil {
+			if total, _, err := procfs.ProcessCPU(stat); err == nil {
+				r.Process = &observe.Point{At: w.now(), Value: total}
+			}
+		}
+	}
+	if w.metrics != nil {
+		page, err := w.page(ctx)
+		w.note("the page of metrics", err)
+		r.Page = page
+	}
+	if looking || len(w.facts.Readings) == 0 {
+		before := w.now()
+		text, err := w.debug.Statistics(ctx)
+		w.note("the runtime's memory statistics", err)
+		if err == nil {
+			r.Memory = observe.ParseMemory(text, (before+w.now())/2)
+		}
+	}
+	if ctx.Err() == nil {
+		w.facts.Readings = append(w.facts.Readings, r)
+	}
+}
+
+// look takes a CPU profile, and then a trace or profiles of the goroutines: a trace slows what the
+// CPU profile would count. It returns an error if the process does not answer any more.
+func (w *watch) look(ctx context.Context, left int) error {
+	var l observe.Look
+	err := w.patient(ctx, func() (err error) {
+		l.CPU, err = w.debug.CPU(ctx, profileFor)
+		return err
+	})
+	w.note("the CPU profile", err)
+	if w.tracing {
+		if err = w.trace(ctx, &l, left); err != nil && !profiling.InUse(err) && ctx.Err() == nil {
+			w.tracing = false
+		}
+		w.note("the execution trace", err)
+	}
+	if l.Trace == nil && ctx.Err() == nil {
+		l.Moments, err = w.debug.Goroutines(ctx, dumps)
+		w.note("profiles of the goroutines", err)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case l == observe.Look{}:
+		w.lost = fmt.Errorf("%s does not answer any more: %w", w.Debug, err)
+		w.note("the looks after "+strconv.Itoa(len(w.facts.Looks)), err)
+		return w.lost
+	}
+	w.facts.Looks = append(w.facts.Looks, l)
+	return nil
+}
+
+// trace takes an execution trace as long as the size of the earlier ones permits.
+func (w *watch) trace(ctx context.Context, l *observe.Look, left int) error {
+	length := traceFirst
+	if w.perSecond > 0 {
+		length = min(traceFor, time.Duration(float64(traceBytes-w.traced)/float64(left)/w.perSecond*float64(time.Second))).Truncate(time.Millisecond)
+	}
+	if length < traceLeast {
+		return fmt.Errorf("they took %d MB of %d, which is the most", w.traced>>20, traceBytes>>20)
+	}
+	size := 0
+	err := w.patient(ctx, func() (err error) {
+		l.Trace, size, err = w.debug.Trace(ctx, length)
+		return err
+	})
+	w.traced += size
+	if err != nil {
+		return err
+	}
+	w.perSecond = max(w.perSecond, float64(size)/l.Trace.Seconds)
+	woken := int64(0)
+	for _, wait := range l.Trace.Waits {
+		woken += wait.Count
+	}
+	if woken == 0 {
+		return nil
+	}
+	delay := l.Trace.Runnable / float64(woken)
+	if w.delay == 0 {
+		w.delay = delay
+	}
+	if delay > 2*w.delay && delay > slowReady {
+		w.tracing = false
+		return fmt.Errorf("the run-queue delay grew from %.2g to %.2g ms, so no further one was taken", 1e3*w.delay, 1e3*delay)
+	}
+	return nil
+}
+
+// patient tries again while another client has the profile: the runtime permits one at a time.
+func (w *watch) patient(ctx context.Context, take func() error) error {
+	for begun := time.Now(); ; {
+		err := take()
+		if !profiling.InUse(err) || time.Since(begun) > patience || ctx.Err() != nil {
+			return err
+		}
+		if w.facts.InUse++; w.facts.InUse == 1 {
+			w.Say("another client profiles this process; waiting for it to end")
+		}
+		w.pauseUntil(ctx, time.Since(w.began)+again)
+	}
+}
+
+// note enters what could not be taken.
+func (w *watch) note(what string, err error) {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	text := what + ": " + err.Error()
+	if !slices.Contains(w.facts.Missing, text) && len(w.facts.Missing) < maxNotes {
+		w.facts.Missing = append(w.facts.Missing, text)
+	}
+}
+
+const maxNotes = 10
+
+// pauseUntil waits until a time after the beginning.
+func (w *watch) pauseUntil(ctx context.Context, at time.Duration) {
+	timer := time.NewTimer(at - time.Since(w.began))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"dyno/lab/observe"
+	"dyno/lab/report/format"
+	"dyno/lab/report/text"
+)
+
+// observed shows how busy a process was, as text of at most width columns; 0: unlimited.
+func observed(r *observe.Report, width int) string {
+	var b strings.Builder
+	line := func(indent int, s string) {
+		room := width
+		if width > 0 {
+			room = max(width-indent, 20)
+		}
+		for i, part := range text.Wrapped(s, room) {
+			if i > 0 {
+				fmt.Fprintf(&b, "%*s", indent+2, "")
+			}
+			fmt.Fprintln(&b, strings.TrimRight(part, " "))
+		}
+	}
+	line(0, r.Summary)
+	fmt.Fprintf(&b, "\n%6s  %-16s  what\n", "busy", "95% interval")
+	for _, o := range r.Resources {
+		busy, interval := "?", ""
+		if o.Busy != nil {
+			busy, interval = observe.Percent(*o.Busy), observe.Between(o.Low, o.High)
+		}
+		fmt.Fprintf(&b, "%6s  %-16s  ", busy, interval)
+		line(26, resource(o))
+	}
+	fmt.Fprintln(&b)
+	fact := func(name, s string) {
+		fmt.Fprintf(&b, "%-10s ", name)
+		line(11, s)
+	}
+	fact("requests", requests(r.Rate))
+	fact("GC", known(r.GC, func(v float64) string { return observe.Percent(v) + " of the CPU time that the process uses" })+
+		known(r.Memory.Cycles, func(v float64) string { return fmt.Sprintf("; %.2g cycles/s", v) }))
+	fact("ready", known(r.Ready, func(v float64) string {
+		return fmt.Sprintf("%.2g goroutines wait for a processor, on average", v)
+	})+known(r.ReadyMicros, func(v float64) string { return fmt.Sprintf("; %.3g us after each wait", v) }))
+	m := r.Memory
+	fact("memory", "heap "+known(m.Heap, bytes)+" of "+known(m.System, bytes)+" from the system; "+known(m.Allocated, bytes)+"/s allocated; "+
+		known(m.Live, func(v float64) string { return fmt.Sprintf("%.0f goroutines", v) }))
+	fact("looking", cost(r.Cost))
+	fmt.Fprintln(&b, "not seen")
+	for _, s := range r.NotSeen {
+		b.WriteString("  - ")
+		line(2, s)
+	}
+	return b.String()
+}
+
+func known(v *float64, say func(float64) string) string {
+	if v == nil {
+		return "not known"
+	}
+	return say(*v)
+}
+
+func bytes(v float64) string { return format.Size(format.Value(v)) }
+
+// resource describes a row of the table.
+func resource(o observe.Resource) string {
+	at := o.Name
+	if o.Place != "" {
+		at += " (" + o.Place + ")"
+	}
+	s := map[string]string{
+		observe.KindCPU: "CPU", observe.KindLock: "lock in ", observe.KindGoroutine: "single goroutine ", observe.KindPool: "pool in ",
+	}[o.Kind] + at
+	if o.Waiting > 0 {
+		s += fmt.Sprintf(": %.2g goroutines wait", o.Waiting)
+		if o.Waits > 0 {
+			s += fmt.Sprintf(", %.3g waits/s", o.Waits)
+		}
+	}
+	switch {
+	case o.InUse > 0 && o.Size > 0:
+		s += fmt.Sprintf("; %.2g of %.0f in use on average", o.InUse, o.Size)
+	case o.InUse > 0:
+		s += fmt.Sprintf("; %.2g in use on average", o.InUse)
+	}
+	if o.Detail != "" {
+		s += "; " + o.Detail
+	}
+	return s
+}
+
+func requests(r *observe.Rate) string {
+	if r == nil {
+		return "rate not known (--metrics or --rate), so no figures per request"
+	}
+	s := fmt.Sprintf("%.3g/s (%s)", r.PerS, r.Source)
+	if r.CPUMicros != nil {
+		s += fmt.Sprintf("; %.3g us of CPU", *r.CPUMicros)
+	}
+	if r.Allocated != nil {
+		s += "; " + bytes(*r.Allocated) + " allocated"
+	}
+	if r.CPUMicros != nil || r.Allocated != nil {
+		s += " per request"
+	}
+	return s
+}
+
+func cost(c observe.Cost) string {
+	s := fmt.Sprintf("%.1f s of profiles and traces, %s fetched; what that cost the process is ", c.Looking, bytes(float64(c.Fetched)))
+	if c.Cores == nil {
+		return s + c.How
+	}
+	s += fmt.Sprintf("%.2g cores meanwhile (%.2g to %.2g)", *c.Cores, c.Range[0], c.Range[1])
+	if c.Share != nil {
+		s += ", " + observe.Percent(*c.Share) + " of its limit over all of the time"
+	}
+	return s + " (" + c.How + ")"
+}

@@ -1,0 +1,83 @@
+package observe
+
+import (
+	"cmp"
+	"slices"
+
+	"dyno/lab/diagnose/stacks"
+	"dyno/lab/record"
+)
+
+// lonely is one goroutine that exists for all of the time, alone with its function.
+type lonely struct {
+	entry     record.Frame
+	low, high sample // busy, without and with waits of which the trace does not show whether they are work
+	asleep    float64
+}
+
+// goroutines lists the single goroutines that are busy. One is busy while it runs, is ready to run,
+// or waits for something that is its own work: a lock, a file, a reply. It is not while it waits for
+// more to do, nor while it waits in one place for all of a look: that shows neither.
+func (s *seen) goroutines() (out []Resource) {
+	all := map[string]*lonely{}
+	for i, t := range s.looks {
+		for _, g := range t.Groups {
+			if g.Goroutines != 1 || stacks.Standard(g.Entry.Function) || lived(g) < alive*t.Seconds {
+				continue
+			}
+			one := all[g.Entry.Function]
+			if one == nil {
+				one = &lonely{entry: g.Entry}
+				all[g.Entry.Function] = one
+			}
+			low, high, asleep := work(t, g, s.moments)
+			for len(one.low) < i { // it was not alone, or not there
+				one.low, one.high = append(one.low, 0), append(one.high, 0)
+			}
+			one.low, one.high = append(one.low, low), append(one.high, high)
+			one.asleep += asleep / float64(len(s.looks))
+		}
+	}
+	for _, one := range all {
+		busy, low, _ := one.low.mean()
+		_, _, high := one.high.mean()
+		if clip(high) < quiet {
+			continue
+		}
+		r := Resource{Kind: KindGoroutine, Name: one.entry.Function, Place: place(one.entry), Low: clip(low), High: clip(high)}
+		busy = clip(busy)
+		r.Busy = &busy
+		if one.asleep >= quiet {
+			r.Detail = "it sleeps for " + Percent(one.asleep) + " of the time, which does not count"
+		}
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b Resource) int {
+		return cmp.Or(cmp.Compare(*b.Busy, *a.Busy), cmp.Compare(a.Name, b.Name))
+	})
+	return out[:min(len(out), maxListed)]
+}
+
+// alive is the share of a look for which a goroutine must have existed: one that a request started
+// may be the only one of its function, too.
+const alive = 0.95
+
+// work returns for which share of a look a goroutine worked, at least and at most, and slept.
+func work(t *record.Trace, g record.Group, moments bool) (low, high, asleep float64) {
+	low = g.Running + g.Runnable
+	for _, w := range t.Waits {
+		if w.Entry.Function != g.Entry.Function || w.Count == 0 && !moments {
+			continue
+		}
+		switch kind := stacks.What(w); {
+		case kind == stacks.WaitLock, kind == stacks.WaitDisk, kind == stacks.WaitPool, kind == stacks.WaitGC,
+			kind == stacks.WaitNetwork && w.Reason != "network" && !moments:
+			low += w.Seconds
+		case kind == stacks.WaitTimer && w.Reason == "sleep":
+			asleep += w.Seconds
+		case kind == stacks.WaitNetwork && !moments, kind == stacks.WaitSyscall && !moments:
+			high += w.Seconds // for a reply, or for the next message
+		}
+	}
+	return low / t.Seconds, (low + high) / t.Seconds, asleep / t.Seconds
+}

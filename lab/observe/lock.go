@@ -1,0 +1,193 @@
+package observe
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dyno/lab/diagnose/stacks"
+	"dyno/lab/record"
+)
+
+// contended is what goroutines wait for in one or more functions: a lock or a pool.
+type contended struct {
+	name  string // of the function that has most of the waiting
+	frame record.Frame
+	waits []record.Wait
+	// Of each look: low is the time with at least one waiting goroutine in the function where that is
+	// longest, and high the sum over the functions, as shares; together they bound the time with at
+	// least one waiting goroutine.
+	low, high  sample
+	waiting    float64 // goroutine-seconds per second
+	count      float64 // waits that ended, per second
+	goroutines int     // that waited in a look, at most
+}
+
+// contentions groups waits by the function that called the runtime or package sync. Waits that the
+// other function of the same type ends are for the same lock.
+func (s *seen) contentions(of func(record.Wait) bool, name func(record.Wait) record.Frame) []*contended {
+	by, most := map[string]*contended{}, map[*contended]float64{}
+	alias := s.aliases(of, name)
+	for i, t := range s.looks {
+		longest, seconds, goroutines := map[*contended]map[string]float64{}, map[*contended]float64{}, map[*contended]int{}
+		for _, w := range t.Waits {
+			if !of(w) {
+				continue
+			}
+			frame := name(w)
+			key := frame.Function
+			for alias[key] != "" {
+				key = alias[key]
+			}
+			c := by[key]
+			if c == nil {
+				c = &contended{}
+				by[key] = c
+			}
+			if c.waits = append(c.waits, w); w.Seconds > most[c] || c.name == "" {
+				most[c], c.name, c.frame = w.Seconds, frame.Function, frame
+			}
+			if longest[c] == nil {
+				longest[c] = map[string]float64{}
+			}
+			longest[c][frame.Function] = max(longest[c][frame.Function], w.Any)
+			seconds[c] += w.Seconds
+			goroutines[c] += w.Goroutines
+			c.waiting += w.Seconds / s.merged.Seconds
+			c.count += float64(w.Count) / s.merged.Seconds
+		}
+		for c, waited := range longest {
+			for len(c.low) < i {
+				c.low, c.high = append(c.low, 0), append(c.high, 0)
+			}
+			low, sum := 0.0, 0.0
+			for _, seconds := range waited {
+				low, sum = max(low, seconds), sum+seconds
+			}
+			if s.moments {
+				sum = seconds[c]
+			}
+			c.low, c.high = append(c.low, clip(low/t.Seconds)), append(c.high, clip(sum/t.Seconds))
+			c.goroutines = max(c.goroutines, goroutines[c])
+		}
+	}
+	var out []*contended
+	for _, key := range slices.Sorted(maps.Keys(by)) {
+		c := by[key]
+		for len(c.low) < len(s.looks) {
+			c.low, c.high = append(c.low, 0), append(c.high, 0)
+		}
+		out = append(out, c)
+	}
+	slices.SortStableFunc(out, func(a, b *contended) int { return cmp.Compare(b.waiting, a.waiting) })
+	return out[:min(len(out), maxListed)]
+}
+
+// aliases maps a function to another one that waits for the same: one of the two ends waits of the
+// other, and both are methods of one type.
+func (s *seen) aliases(of func(record.Wait) bool, name func(record.Wait) record.Frame) map[string]string {
+	wakers := map[string]string{}
+	for _, w := range s.merged.Waits {
+		if of(w) {
+			wakers[name(w).Function] = outside(w.WokenBy).Function
+		}
+	}
+	alias := map[string]string{}
+	for waits, waker := range wakers {
+		if _, also := wakers[waker]; also && waker != waits && receiver(waker) != "" && receiver(waker) == receiver(waits) {
+			alias[max(waits, waker)] = min(waits, waker)
+		}
+	}
+	return alias
+}
+
+const maxListed = 10 // locks, pools and goroutines, each
+
+// receiver returns the package and type of a method; empty: it is none.
+func receiver(function string) string {
+	return function[:strings.LastIndexByte(function, ')')+1]
+}
+
+// blocked returns the function that called the runtime or package sync: its callers share the lock.
+func blocked(w record.Wait) record.Frame { return outside(w.Stack) }
+
+func outside(frames []record.Frame) record.Frame {
+	for _, f := range frames {
+		if p := stacks.Package(f.Function); p != "runtime" && p != "sync" && p != "internal/sync" {
+			return f
+		}
+	}
+	return record.Frame{Function: "an unknown function"}
+}
+
+// locks lists the locks for which goroutines waited. While one waits, the lock is held; it is also
+// held while none waits. If requests come at random, the share of the time in which it is held is at
+// most what it would be if each held it for the same time (M/D/1), and the square root of the share
+// with a waiting one if these times vary as widely as exponential ones (M/M/1).
+func (s *seen) locks() (out []Resource) {
+	ofLock := func(w record.Wait) bool { return stacks.What(w) == stacks.WaitLock }
+	for _, c := range s.contentions(ofLock, blocked) {
+		r := Resource{Kind: KindLock, Name: c.name, Place: place(c.frame), Waiting: c.waiting, Waits: c.count}
+		mean, low, _ := c.low.mean()
+		most, _, high := c.high.mean()
+		r.Low, r.High = clip(low), steady(clip(high))
+		busy := math.Sqrt((mean + most) / 2)
+		if s.moments {
+			busy, r.Low, r.High = utilisation(c.waiting, varied), 0, utilisation(c.waiting, 0)
+		}
+		if c.goroutines < several {
+			r.High, busy = 1, mean // so few may take turns, and then hardly wait
+		}
+		h, found := stacks.HolderOf(s.run, s.merged, c.waits)
+		if found {
+			r.Detail = "released by " + h.Name() + h.Doing()
+		}
+		switch {
+		case h.Busy >= r.Low && h.Busy <= r.High && h.Busy > 0:
+			busy = h.Busy // as long as its code ran or waited
+		case h.Busy > 1.5*r.High:
+			r.Detail += "; its code runs " + Percent(h.Busy) + " of the time: several locks of one kind, or goroutines that take turns"
+		}
+		busy = min(max(busy, r.Low), r.High)
+		r.Busy = &busy
+		out = append(out, r)
+	}
+	return out
+}
+
+// several is the number of goroutines from which their turns are as good as random.
+const several = 4
+
+// steady solves share = 1 - (1-u) e^u: the probability that at least one waits in M/D/1.
+func steady(share float64) float64 {
+	low, high := share, 1.0
+	for range 50 {
+		u := (low + high) / 2
+		if 1-(1-u)*math.Exp(u) < share {
+			low = u
+		} else {
+			high = u
+		}
+	}
+	return high
+}
+
+// varied is the squared coefficient of variation of exponential times.
+const varied = 1.0
+
+// utilisation solves q = u^2 (1+c2) / (2 (1-u)), the mean number that waits in M/G/1.
+func utilisation(q, c2 float64) float64 {
+	k := (1 + c2) / 2
+	return (math.Sqrt(q*q+4*k*q) - q) / (2 * k)
+}
+
+func place(f record.Frame) string {
+	if f.File == "" {
+		return ""
+	}
+	return path.Base(f.File) + ":" + strconv.Itoa(f.Line)
+}

@@ -1,0 +1,258 @@
+// Package observe computes how busy each resource of a running Go process is, from what its debug
+// address shows while it serves its ordinary load: the CPU, each lock, each single goroutine, each
+// pool. It also lists what these looks cannot show.
+//
+// It is not for forecasts of the load that the process could carry (docs/reference/diagnosis-accuracy.md says
+// how often those held), nor for taking profiles (cmd/dyno/looks does) or for a verdict at a known load (diagnose). It
+// reads and writes nothing, and starts no goroutines.
+package observe
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"dyno/lab/diagnose/stacks"
+	"dyno/lab/record"
+)
+
+// Facts are what was seen of a process.
+type Facts struct {
+	Looks    []Look
+	Planned  int       // number of looks, if none is cut short
+	Readings []Reading // counters, in order of time
+	Counter  string    // of Page.Values that counts requests; empty: the likeliest
+	Rate     float64   // requests/s as the user knows them; 0: not given
+	Fetched  int64     // bytes of all answers
+	InUse    int       // times at which another client's profile or trace had to end first
+	Missing  []string  // what could not be taken, and why
+}
+
+// Look is what was taken within one or two seconds. Each may be nil.
+type Look struct {
+	CPU     *record.Profile
+	Trace   *record.Trace
+	Moments *record.Profile // of goroutines, where there is no trace
+}
+
+// Report is how busy a process was.
+type Report struct {
+	Schema  string  `json:"schema"`
+	Summary string  `json:"summary"` // the busiest resource, in words
+	Seconds float64 `json:"seconds"` // from the first reading to the last
+	Looks   int     `json:"looks"`
+	Planned int     `json:"planned_looks"` // more than looks: it was interrupted
+	Traced  float64 `json:"traced_s"`      // length of all traces
+
+	Resources []Resource `json:"resources"` // the busiest first; those of an unknown share last
+	CPU       CPU        `json:"cpu"`
+	GC        *float64   `json:"gc_share"` // of the CPU that the process uses; null: not known
+	// Ready is the mean number of goroutines that could run and had no processor, and ReadyMicros the
+	// time from the end of a wait until a goroutine runs, on average; null: not known.
+	Ready       *float64 `json:"ready"`
+	ReadyMicros *float64 `json:"ready_us"`
+	Memory      Memory   `json:"memory"`
+	Rate        *Rate    `json:"rate"` // null: not known
+	Cost        Cost     `json:"cost"`
+	NotSeen     []string `json:"not_seen"`
+}
+
+// Kinds of resource.
+const (
+	KindCPU       = "cpu"
+	KindLock      = "lock"
+	KindGoroutine = "goroutine"
+	KindPool      = "pool"
+)
+
+// Resource is what requests share.
+type Resource struct {
+	Kind  string `json:"kind"`
+	Name  string `json:"name,omitempty"` // function: that waits for a lock or a pool, or that a goroutine was started with
+	Place string `json:"place,omitempty"`
+	// Busy is the share of the time in which it is in use, of a pool in which all of it is in use;
+	// null: not known. It is between Low and High.
+	Busy *float64 `json:"busy"`
+	Low  float64  `json:"low"`
+	High float64  `json:"high"`
+	// Waiting is the mean number of goroutines that wait for it, and Waits the number of waits per
+	// second.
+	Waiting float64 `json:"waiting,omitempty"`
+	Waits   float64 `json:"waits_per_s,omitempty"`
+	InUse   float64 `json:"in_use,omitempty"` // mean number of a pool's that are in use; 0: not known
+	Size    float64 `json:"size,omitempty"`   // of a pool; 0: not known
+	Detail  string  `json:"detail,omitempty"`
+}
+
+// Of reports on a process.
+func Of(f Facts) *Report {
+	r := &Report{Schema: "dyno.observation/1", Looks: len(f.Looks), Planned: f.Planned}
+	s := seenIn(f)
+	r.Traced = s.merged.Seconds
+	r.Seconds = span(f.Readings)
+	r.CPU = s.cpu(f)
+	r.Rate = s.rate(f)
+	if shares := stacks.ClassShares(s.profile); shares != nil {
+		r.GC = new(shares[stacks.GC])
+	}
+	s.ready(r)
+	r.Memory = s.memory(f.Readings)
+	r.Cost = s.cost(f, r.CPU)
+	r.Resources = append(r.Resources, s.resourceCPU(r.CPU))
+	r.Resources = append(r.Resources, s.locks()...)
+	r.Resources = append(r.Resources, s.goroutines()...)
+	r.Resources = append(r.Resources, s.pools(f.Readings)...)
+	slices.SortStableFunc(r.Resources, func(a, b Resource) int { return cmp.Compare(b.rank(), a.rank()) })
+	r.Summary = summary(r)
+	r.NotSeen = notSeen(f, s, r)
+	return r
+}
+
+func (r Resource) rank() float64 {
+	if r.Busy == nil {
+		return -1
+	}
+	return *r.Busy
+}
+
+// seen is what all looks show together.
+type seen struct {
+	looks    []*record.Trace // one for each look that has one, or an estimate of one from its goroutine profiles
+	moments  bool            // looks are estimates
+	merged   *record.Trace   // waits and sums of all looks
+	profile  *record.Profile // CPU samples of all looks
+	profiles []*record.Profile
+	run      *record.Run // with both, for package stacks
+	live     float64     // goroutines, on average
+}
+
+func seenIn(f Facts) *seen {
+	s := &seen{merged: &record.Trace{}, profile: &record.Profile{Type: record.ValueCPU}}
+	s.moments = !slices.ContainsFunc(f.Looks, func(l Look) bool { return l.Trace != nil })
+	for _, l := range f.Looks {
+		if l.CPU != nil {
+			s.profiles = append(s.profiles, l.CPU)
+			s.profile.Stacks = append(s.profile.Stacks, l.CPU.Stacks...)
+			s.profile.Seconds += l.CPU.Seconds
+		}
+		t := l.Trace
+		if s.moments && l.Moments != nil {
+			t, _ = stacks.Trace(&record.Run{FixtureProfiles: []*record.Profile{l.Moments}})
+		} else if t != nil {
+			t, _ = stacks.Trace(&record.Run{FixtureTrace: t})
+		}
+		if t == nil || t.Seconds <= 0 {
+			continue
+		}
+		s.looks = append(s.looks, t)
+		m := s.merged
+		m.Seconds, m.Procs = m.Seconds+t.Seconds, max(m.Procs, t.Procs)
+		m.Running, m.Runnable = m.Running+t.Running, m.Runnable+t.Runnable
+		m.Waits, m.Groups = append(m.Waits, t.Waits...), append(m.Groups, t.Groups...)
+		for _, g := range t.Groups {
+			s.live += lived(g)
+		}
+	}
+	if s.merged.Seconds > 0 {
+		s.live /= s.merged.Seconds
+	}
+	s.run = &record.Run{FixtureProfiles: []*record.Profile{s.profile}, FixtureTrace: s.merged}
+	return s
+}
+
+// lived is the time in which the goroutines of a group existed, in goroutine-seconds.
+func lived(g record.Group) float64 { return g.Running + g.Runnable + g.Waiting + g.Syscall }
+
+func (s *seen) ready(r *Report) {
+	if s.moments || s.merged.Seconds <= 0 {
+		return
+	}
+	r.Ready = new(s.merged.Runnable / s.merged.Seconds)
+	woken := int64(0)
+	for _, w := range s.merged.Waits {
+		woken += w.Count
+	}
+	if woken > 0 {
+		r.ReadyMicros = new(1e6 * s.merged.Runnable / float64(woken))
+	}
+}
+
+// quiet is the share of the time up to which nothing is called busy.
+const quiet = 0.05
+
+// summary names the busiest resource, and those that may be as busy.
+func summary(r *Report) string {
+	if len(r.Resources) == 0 || r.Resources[0].Busy == nil {
+		return "how busy its resources are is not known: " + reason(r)
+	}
+	first := r.Resources[0]
+	text := "the busiest is " + first.words() + sure(first, r)
+	if *first.Busy < quiet {
+		text = "nothing is busy; " + text
+	}
+	var others []string
+	for _, o := range r.Resources[1:] {
+		if o.Busy != nil && *o.Busy >= quiet && o.High > first.Low && len(others) < 2 {
+			others = append(others, o.words()+" ("+Between(o.Low, o.High)+")")
+		}
+	}
+	if len(others) > 0 {
+		text += "; perhaps as busy: " + strings.Join(others, ", and ")
+	}
+	return text
+}
+
+func reason(r *Report) string {
+	if r.Looks == 0 {
+		return "no look was completed"
+	}
+	return "see what was not seen"
+}
+
+// words name a resource and its share.
+func (r Resource) words() string {
+	at := r.Name
+	if r.Place != "" {
+		at += " (" + r.Place + ")"
+	}
+	busy := Percent(*r.Busy)
+	switch r.Kind {
+	case KindLock:
+		return "the lock in " + at + ", held " + busy + " of the time"
+	case KindGoroutine:
+		return "the goroutine " + at + ", busy " + busy + " of the time"
+	case KindPool:
+		if r.Size > 0 {
+			return "the pool " + at + ", " + busy + " of it in use"
+		}
+		return "the pool in " + at + ", all of it in use for " + busy + " of the time or more"
+	}
+	return "the CPU, " + busy + " in use"
+}
+
+func sure(f Resource, r *Report) string {
+	switch {
+	case r.Looks == 1:
+		return " (" + Between(f.Low, f.High) + "; one look only)"
+	default:
+		return fmt.Sprintf(" (%s; %d looks)", Between(f.Low, f.High), r.Looks)
+	}
+}
+
+// notSeen lists what could make the process refuse or wait, and does not show here.
+func notSeen(f Facts, s *seen, r *Report) []string {
+	out := append([]string{}, f.Missing...)
+	if s.moments && len(s.looks) > 0 {
+		out = append(out, "there was no execution trace, so shares are estimates from goroutine profiles: no waits per second, no run-queue delay, no requests counted")
+	}
+	if slices.ContainsFunc(r.Resources, func(p Resource) bool { return p.Kind == KindPool && p.Size == 0 }) {
+		out = append(out, "sizes of pools: a profile shows who waits, and not how many there are")
+	}
+	return append(out,
+		"pools that are nearly all in use, and locks that are held, while nothing waits for them",
+		"goroutines that share their work with others of the same function (workers): only single ones are listed",
+		"other processes of the machine, a CPU quota below GOMAXPROCS, and what a hypervisor takes",
+		"limits of downstreams, and limits that refuse: rates, full queues, file descriptors",
+	)
+}
