@@ -99,7 +99,6 @@ request need the rate.`,
 
 // printObserved looks, and prints what was seen, also after an interrupt.
 func printObserved(cmd *cobra.Command, p looks.Plan, counter string, rate float64, asJSON bool) error {
-	fmt.Fprintf(cmd.ErrOrStderr(), "looking at %s for %v; Ctrl-C prints what is known until then\n", p.Debug, p.For)
 	facts, err := looks.Take(cmd.Context(), p)
 	interrupted := cmd.Context().Err() != nil
 	if err != nil && interrupted {

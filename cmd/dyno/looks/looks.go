@@ -63,6 +63,7 @@ func Take(ctx context.Context, p Plan) (observe.Facts, error) {
 			return w.facts, err
 		}
 	}
+	w.Say(fmt.Sprintf("looking at %s for %v; Ctrl-C prints what is known until then", p.Debug, p.For))
 	w.began = time.Now()
 	n := min(most, max(1, int(p.For/every)))
 	w.facts.Planned = n
@@ -156,6 +157,14 @@ func (w *watch) now() float64 { return time.Since(w.began).Seconds() }
 // read reads all counters.
 func (w *watch) read(ctx context.Context, looking bool) {
 	r := observe.Reading{Looking: looking}
+	if looking || len(w.facts.Readings) == 0 {
+		before := w.now()
+		text, err := w.debug.Statistics(ctx)
+		w.note("the runtime's memory statistics", err)
+		if err == nil {
+			r.Memory = observe.ParseMemory(text, (before+w.now())/2)
+		}
+	}
 	if w.PID > 0 {
 		if stat, err := os.ReadFile("/proc/" + strconv.Itoa(w.PID) + "/stat"); err == nil {
 			if total, _, err := procfs.ProcessCPU(stat); err == nil {
@@ -167,14 +176,6 @@ func (w *watch) read(ctx context.Context, looking bool) {
 		page, err := w.page(ctx)
 		w.note("the page of metrics", err)
 		r.Page = page
-	}
-	if looking || len(w.facts.Readings) == 0 {
-		before := w.now()
-		text, err := w.debug.Statistics(ctx)
-		w.note("the runtime's memory statistics", err)
-		if err == nil {
-			r.Memory = observe.ParseMemory(text, (before+w.now())/2)
-		}
 	}
 	if ctx.Err() == nil {
 		w.facts.Readings = append(w.facts.Readings, r)

@@ -1,0 +1,201 @@
+package looks
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/pprof"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"dyno/lab/probe/profiling"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serve serves a debug address; ask answers a request if it returns true.
+func serve(t *testing.T, ask func(w http.ResponseWriter, r *http.Request) bool) profiling.Address {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			t.Errorf("%s %s", r.Method, r.URL)
+		}
+		if ask == nil || !ask(w, r) {
+			mux.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(srv.Close)
+	return profiling.Address{URL: srv.URL}
+}
+
+func silent(string) {}
+
+// brief leaves no time between looks.
+const brief = time.Millisecond
+
+func TestTake(t *testing.T) {
+	pages := atomic.Int64{}
+	debug := serve(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/metrics" {
+			if strings.Contains(r.URL.RawQuery, "gc=") {
+				t.Errorf("it runs a GC cycle: %s", r.URL)
+			}
+			return false
+		}
+		pages.Add(1)
+		w.Write([]byte("process_cpu_seconds_total 1\n"))
+		return true
+	})
+	said := ""
+	f, err := Take(t.Context(), Plan{Debug: debug, Metrics: profiling.Address{URL: debug.URL}, For: brief, Say: func(s string) { said += s + "\n" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Looks) != 1 || f.Planned != 1 || f.Looks[0].CPU == nil || f.Looks[0].Trace == nil || f.Looks[0].Moments != nil || len(f.Missing) > 0 || f.Fetched == 0 {
+		t.Errorf("%+v", f)
+	}
+	looking, before := 0, -1.0
+	for _, r := range f.Readings {
+		if r.Looking {
+			looking++
+		}
+		if r.Page == nil || r.Page.At <= before {
+			t.Errorf("%+v after %v", r, before)
+		}
+		before = r.Page.At
+	}
+	if looking != 1 || f.Readings[0].Memory == nil || int64(len(f.Readings))+1 != pages.Load() || !strings.Contains(said, "look 1 of 1; ") || !strings.Contains(said, " left") {
+		t.Errorf("%d looks, %d readings, %d pages, %q", looking, len(f.Readings), pages.Load(), said)
+	}
+}
+
+// Where another client profiles the process, the looks wait for it, and say so.
+func TestInUse(t *testing.T) {
+	refused := map[string]*atomic.Int64{"/debug/pprof/profile": {}, "/debug/pprof/trace": {}}
+	debug := serve(t, func(w http.ResponseWriter, r *http.Request) bool {
+		n := refused[r.URL.Path]
+		if n == nil || n.Add(1) > 2 {
+			return false
+		}
+		text := "Could not enable CPU profiling: cpu profiling already in use"
+		if strings.HasSuffix(r.URL.Path, "trace") {
+			text = "Could not enable tracing: tracing is already enabled"
+		}
+		http.Error(w, text, http.StatusInternalServerError)
+		return true
+	})
+	said := ""
+	f, err := Take(t.Context(), Plan{Debug: debug, For: brief, Say: func(s string) { said += s + "\n" }})
+	if err != nil || f.InUse != 4 || len(f.Looks) != 1 || f.Looks[0].CPU == nil || f.Looks[0].Trace == nil || strings.Count(said, "another client") != 1 {
+		t.Errorf("%+v, %v, %q", f, err, said)
+	}
+}
+
+// Without traces, profiles of the goroutines take their place.
+func TestWithoutTraces(t *testing.T) {
+	debug := serve(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/debug/pprof/trace" {
+			http.NotFound(w, r)
+			return true
+		}
+		return false
+	})
+	f, err := Take(t.Context(), Plan{Debug: debug, For: brief, Say: silent})
+	if err != nil || len(f.Looks) != 1 || f.Looks[0].Trace != nil || f.Looks[0].Moments == nil || f.Looks[0].Moments.Samples != dumps || len(f.Missing) != 1 || !strings.Contains(f.Missing[0], "the execution trace: ") {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// The first request decides: its error says what, where, and how to fix it.
+func TestFirstRequest(t *testing.T) {
+	status := func(code int) profiling.Address {
+		return serve(t, func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(code); return true })
+	}
+	ended := httptest.NewServer(http.NotFoundHandler())
+	ended.Close()
+	_, host, _ := strings.Cut(ended.URL, "://")
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secure.Close()
+	plain := strings.Replace(secure.URL, "https", "http", 1)
+	for name, tt := range map[string]struct {
+		at   profiling.Address
+		want []string
+	}{
+		"401":            {status(401), []string{"401", "/debug/pprof/", "--token-file"}},
+		"403":            {status(403), []string{"403", "--token-file"}},
+		"404":            {status(404), []string{"404", "/debug/pprof/", `import _ "net/http/pprof"`}},
+		"no scheme":      {profiling.Address{URL: host}, []string{"nothing listens at http://" + host}},
+		"no certificate": {profiling.Address{URL: secure.URL}, []string{secure.URL, "certificate"}},
+		"http for https": {profiling.Address{URL: plain}, []string{"https"}},
+	} {
+		began := time.Now()
+		_, err := Take(t.Context(), Plan{Debug: tt.at, For: time.Hour, Say: silent})
+		if err == nil {
+			t.Errorf("%s: no error after %v", name, time.Since(began))
+			continue
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v; want %q", name, err, want)
+			}
+		}
+	}
+	for name, text := range map[string]string{"no metrics": "<html>", "401": ""} {
+		metrics := serve(t, func(w http.ResponseWriter, _ *http.Request) bool {
+			if text == "" {
+				w.WriteHeader(401)
+			}
+			w.Write([]byte(text))
+			return true
+		})
+		if _, err := Take(t.Context(), Plan{Debug: serve(t, nil), Metrics: metrics, For: time.Hour, Say: silent}); err == nil || !strings.Contains(err.Error(), "--metrics: ") || !strings.Contains(err.Error(), metrics.URL) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// An interrupt ends the looks, and what was seen until then is returned.
+func TestInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	f, err := Take(ctx, Plan{Debug: serve(t, nil), For: 2 * every, Say: func(text string) {
+		if strings.HasPrefix(text, "look 1 ") {
+			cancel()
+		}
+	}})
+	if err != nil || len(f.Looks) != 1 || f.Planned != 2 || len(f.Missing) > 0 {
+		t.Errorf("%+v, %v", f, err)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	debug := serve(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/debug/pprof/profile" {
+			cancel()
+			<-r.Context().Done()
+		}
+		return false
+	})
+	if f, err := Take(ctx, Plan{Debug: debug, For: brief, Say: silent}); err == nil || !strings.Contains(err.Error(), "before the first look was complete") || len(f.Looks) != 0 {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// A process that ends meanwhile ends the looks, and not only after the planned time.
+func TestProcessThatEnds(t *testing.T) {
+	debug := serve(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/debug/pprof/" {
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	})
+	_, err := Take(t.Context(), Plan{Debug: debug, For: brief, Say: silent})
+	if err == nil || !strings.Contains(err.Error(), "does not answer any more") || !strings.Contains(err.Error(), debug.URL) {
+		t.Errorf("%v", err)
+	}
+}
