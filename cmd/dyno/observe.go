@@ -115,7 +115,7 @@ func printObserved(cmd *cobra.Command, p looks.Plan, counter string, rate float6
 		enc.SetIndent("", "  ")
 		err = enc.Encode(r)
 	} else {
-		_, err = io.WriteString(cmd.OutOrStdout(), observed(r, styleOf(os.Stdout).Width))
+		_, err = io.WriteString(cmd.OutOrStdout(), observationText(r, styleOf(os.Stdout).Width))
 	}
 	if err == nil && interrupted {
 		return &exit{exitFailed, fmt.Errorf("interrupted after %d of %d looks; the figures above are from those", len(facts.Looks), facts.Planned)}

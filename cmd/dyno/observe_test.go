@@ -84,11 +84,11 @@ func TestCredentialsOfMetrics(t *testing.T) {
 }
 
 // The text has the busiest first, and says what is not known instead of a figure.
-func TestObserved(t *testing.T) {
+func TestObservationText(t *testing.T) {
 	lock := record.Wait{Reason: "sync", Seconds: 2, Any: 0.5, Count: 100, Goroutines: 10, Stack: []record.Frame{
 		{Function: "sync.(*Mutex).Lock"}, {Function: "main.(*store).Put", File: "/src/store.go", Line: 31}, {Function: "net/http.HandlerFunc.ServeHTTP"}}}
 	r := observe.Of(observe.Facts{Planned: 1, Looks: []observe.Look{{Trace: &record.Trace{Seconds: 1, Procs: 2, Waits: []record.Wait{lock}}}}})
-	text := observed(r, 100)
+	text := observationText(r, 100)
 	for _, want := range []string{
 		"the busiest is the lock in main.(*store).Put (store.go:31), held 71% of the time (50% to 77%; one look",
 		"   71%  50% to 77%       lock in main.(*store).Put (store.go:31): 2 goroutines wait, 100 waits/s",

@@ -3,6 +3,7 @@ package observe
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -116,8 +117,6 @@ func pagesOf(readings []Reading) (out []*Page) {
 	return out
 }
 
-func sortedNames(values map[string]float64) []string { return slices.Sorted(maps.Keys(values)) }
-
 // grew returns the growth of a counter per second, between the times of its own two readings; false:
 // it is not there, or the process began again.
 func grew(pages []*Page, name string) (float64, bool) {
@@ -188,8 +187,8 @@ func (s *seen) rate(f Facts) *Rate {
 	if r == nil || r.PerS <= 0 {
 		return r
 	}
-	if cores, _, ok := s.cores(f); ok {
-		r.CPUMicros = new(1e6 * cores / r.PerS)
+	if c := s.cpu(f); c.Cores != nil {
+		r.CPUMicros = new(1e6 * *c.Cores / r.PerS)
 	}
 	if m := s.memory(f.Readings); m.Allocated != nil {
 		r.Allocated = new(*m.Allocated / r.PerS)
@@ -217,7 +216,7 @@ func (s *seen) counted(f Facts) *Rate {
 		}
 	}
 	if requests > 0 && !s.moments {
-		return &Rate{PerS: float64(requests) / s.merged.Seconds, Source: strconv.Itoa(requests) + " requests in the traces"}
+		return &Rate{PerS: float64(requests) / s.merged.Seconds, Source: fmt.Sprintf("%d requests in the traces, give or take %s", requests, Percent(2/math.Sqrt(float64(requests))))}
 	}
 	if f.Rate > 0 {
 		return &Rate{PerS: f.Rate, Source: "--rate"}
@@ -241,7 +240,7 @@ func likeliest(pages []*Page) (name string, others []string) {
 	if len(pages) < 2 {
 		return "", nil
 	}
-	for _, n := range sortedNames(pages[0].Values) {
+	for _, n := range slices.Sorted(maps.Keys(pages[0].Values)) {
 		if _, ok := grew(pages, n); !ok || strings.Contains(n, "{") {
 			continue
 		}

@@ -1,8 +1,6 @@
 package observe
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // CPU is what the process uses, and of how much.
 type CPU struct {
@@ -23,8 +21,6 @@ type slice struct {
 	took, used float64
 	looking    bool
 }
-
-func (s slice) cores() float64 { return s.used / s.took }
 
 // slicesOf returns the use between readings of the best counter: the kernel's, or that of the page of
 // metrics.
@@ -63,28 +59,24 @@ func slicesOf(readings []Reading) (out []slice, source string) {
 	return nil, ""
 }
 
-// use sums slices: looked at or not.
-func use(all []slice, looking bool) (cores sample, took float64) {
+// use returns the use in those slices that are looked at, or in the others; in all is the use of CPU
+// time by all of the time.
+func use(all []slice, looking bool) (each sample, inAll, took float64) {
+	used := 0.0
 	for _, s := range all {
-		if s.looking == looking && s.took >= leastSlice {
-			cores, took = append(cores, s.cores()), took+s.took
+		if s.looking != looking {
+			continue
+		}
+		if used, took = used+s.used, took+s.took; s.took >= leastSlice {
+			each = append(each, s.used/s.took)
 		}
 	}
-	return cores, took
+	return each, used / max(took, 1e-9), took
 }
 
 // leastSlice is the time between two readings from which their difference is a figure, in s: the
 // kernel counts in hundredths of a second.
 const leastSlice = 0.3
-
-// cores is the use of CPU while the process is not looked at, or else at all times.
-func (s *seen) cores(f Facts) (cores float64, source string, ok bool) {
-	c := s.cpu(f)
-	if c.Cores == nil {
-		return 0, "", false
-	}
-	return *c.Cores, c.Source, true
-}
 
 func (s *seen) cpu(f Facts) (c CPU) {
 	if s.merged.Procs > 0 {
@@ -104,26 +96,14 @@ func (s *seen) cpu(f Facts) (c CPU) {
 		c.Source = "CPU profile, which lacks what the kernel does outside of the process's threads"
 	}
 	all, source := slicesOf(f.Readings)
-	at, how := all, ", also while it was looked at"
-	if _, took := use(all, false); took >= 1 {
-		at, how = nil, " while it was not looked at"
-		for _, s := range all {
-			if !s.looking {
-				at = append(at, s)
-			}
-		}
-	}
-	used, took := 0.0, 0.0
-	var each sample
-	for _, s := range at {
-		used, took = used+s.used, took+s.took
-		if s.took >= leastSlice {
-			each = append(each, s.cores())
-		}
+	each, mean, took := use(all, false)
+	how := " while it was not looked at"
+	if took < 1 && len(all) > 0 {
+		each, mean, took = use(all, true)
+		how = " while it was looked at"
 	}
 	if took > 0 {
 		_, low, high := each.mean()
-		mean := used / took
 		c.Cores, c.Source = &mean, source+how
 		c.low, c.high = min(low, mean), max(high, mean)
 	}
@@ -140,7 +120,7 @@ func (s *seen) resourceCPU(c CPU) Resource {
 	default:
 		busy := clip(*c.Cores / *c.Limit)
 		r.Busy, r.Low, r.High = &busy, clip(c.low / *c.Limit), clip(c.high / *c.Limit)
-		r.Detail = fmt.Sprintf("%.2f of %.0f cores (GOMAXPROCS), by %s", *c.Cores, *c.Limit, c.Source)
+		r.Detail = fmt.Sprintf("%.2f cores of %.0f (GOMAXPROCS), by %s", *c.Cores, *c.Limit, c.Source)
 		if c.Profile != nil && *c.Profile != *c.Cores {
 			r.Detail += fmt.Sprintf("; %.2f by the CPU profile", *c.Profile)
 		}
@@ -168,8 +148,8 @@ func (s *seen) cost(f Facts, c CPU) Cost {
 		out.Looking = s.profile.Seconds
 	}
 	all, source := slicesOf(f.Readings)
-	during, _ := use(all, true)
-	otherwise, _ := use(all, false)
+	during, _, looked := use(all, true)
+	otherwise, _, _ := use(all, false)
 	switch {
 	case len(all) == 0:
 		out.How = "not known: the CPU time of the process was not read; give --metrics with " + processSeconds + ", or --pid"
@@ -181,40 +161,10 @@ func (s *seen) cost(f Facts, c CPU) Cost {
 	a, lowA, highA := during.mean()
 	b, lowB, highB := otherwise.mean()
 	out.Cores, out.Range = new(a-b), &[2]float64{a - b - (highA-lowA)/2 - (highB-lowB)/2, a - b + (highA-lowA)/2 + (highB-lowB)/2}
-	looked := 0.0
-	for _, s := range all {
-		if s.looking {
-			looked += s.took
-		}
-	}
 	out.Looking = looked
-	if total := span(f.Readings); c.Limit != nil && total > 0 {
-		out.Share = new((a - b) * looked / total / *c.Limit)
+	if c.Limit != nil && f.Seconds > 0 {
+		out.Share = new((a - b) * looked / f.Seconds / *c.Limit)
 	}
 	out.How = "measured: " + source + " while it was looked at, less that while it was not"
 	return out
-}
-
-// span is the time from the first reading to the last.
-func span(readings []Reading) float64 {
-	first, last := 0.0, 0.0
-	begun := false
-	at := func(t float64) {
-		if !begun || t < first {
-			first = t
-		}
-		begun, last = true, max(last, t)
-	}
-	for _, r := range readings {
-		if r.Process != nil {
-			at(r.Process.At)
-		}
-		if r.Page != nil {
-			at(r.Page.At)
-		}
-		if r.Memory != nil {
-			at(r.Memory.At)
-		}
-	}
-	return last - first
 }

@@ -11,7 +11,7 @@ import (
 // lonely is one goroutine that exists for all of the time, alone with its function.
 type lonely struct {
 	entry     record.Frame
-	low, high sample // busy, without and with waits of which the trace does not show whether they are work
+	low, high sample // busy, 0 in looks in which it was not alone: without and with waits of which the trace does not show whether they are work
 	asleep    float64
 }
 
@@ -27,14 +27,11 @@ func (s *seen) goroutines() (out []Resource) {
 			}
 			one := all[g.Entry.Function]
 			if one == nil {
-				one = &lonely{entry: g.Entry}
+				one = &lonely{g.Entry, make(sample, len(s.looks)), make(sample, len(s.looks)), 0}
 				all[g.Entry.Function] = one
 			}
-			low, high, asleep := work(t, g, s.moments)
-			for len(one.low) < i { // it was not alone, or not there
-				one.low, one.high = append(one.low, 0), append(one.high, 0)
-			}
-			one.low, one.high = append(one.low, low), append(one.high, high)
+			var asleep float64
+			one.low[i], one.high[i], asleep = work(t, g, s.moments)
 			one.asleep += asleep / float64(len(s.looks))
 		}
 	}

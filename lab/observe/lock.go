@@ -15,8 +15,8 @@ import (
 
 // contended is what goroutines wait for in one or more functions: a lock or a pool.
 type contended struct {
-	name  string // of the function that has most of the waiting
-	frame record.Frame
+	frame record.Frame // of the function where one place has most of the waiting
+	most  float64      // there, goroutine-seconds
 	waits []record.Wait
 	// Of each look: low is the time with at least one waiting goroutine in the function where that is
 	// longest, and high the sum over the functions, as shares; together they bound the time with at
@@ -24,16 +24,15 @@ type contended struct {
 	low, high  sample
 	waiting    float64 // goroutine-seconds per second
 	count      float64 // waits that ended, per second
-	goroutines int     // that waited in a look, at most
+	goroutines int     // that waited at one place in a look, at most
 }
 
-// contentions groups waits by the function that called the runtime or package sync. Waits that the
-// other function of the same type ends are for the same lock.
+// contentions groups waits by the function that called the runtime or package sync, the longest
+// waiting first.
 func (s *seen) contentions(of func(record.Wait) bool, name func(record.Wait) record.Frame) []*contended {
-	by, most := map[string]*contended{}, map[*contended]float64{}
-	alias := s.aliases(of, name)
+	by, alias := map[string]*contended{}, s.aliases(of, name)
 	for i, t := range s.looks {
-		longest, seconds, goroutines := map[*contended]map[string]float64{}, map[*contended]float64{}, map[*contended]int{}
+		counted := map[string]float64{} // of each function
 		for _, w := range t.Waits {
 			if !of(w) {
 				continue
@@ -45,45 +44,24 @@ func (s *seen) contentions(of func(record.Wait) bool, name func(record.Wait) rec
 			}
 			c := by[key]
 			if c == nil {
-				c = &contended{}
+				c = &contended{frame: frame, low: make(sample, len(s.looks)), high: make(sample, len(s.looks))}
 				by[key] = c
 			}
-			if c.waits = append(c.waits, w); w.Seconds > most[c] || c.name == "" {
-				most[c], c.name, c.frame = w.Seconds, frame.Function, frame
+			c.waits = append(c.waits, w)
+			if w.Seconds > c.most {
+				c.frame, c.most = frame, w.Seconds
 			}
-			if longest[c] == nil {
-				longest[c] = map[string]float64{}
-			}
-			longest[c][frame.Function] = max(longest[c][frame.Function], w.Any)
-			seconds[c] += w.Seconds
-			goroutines[c] += w.Goroutines
+			c.low[i] = max(c.low[i], w.Any/t.Seconds)
+			c.high[i] += max(0, w.Any-counted[frame.Function]) / t.Seconds
+			counted[frame.Function] = max(counted[frame.Function], w.Any)
 			c.waiting += w.Seconds / s.merged.Seconds
 			c.count += float64(w.Count) / s.merged.Seconds
-		}
-		for c, waited := range longest {
-			for len(c.low) < i {
-				c.low, c.high = append(c.low, 0), append(c.high, 0)
-			}
-			low, sum := 0.0, 0.0
-			for _, seconds := range waited {
-				low, sum = max(low, seconds), sum+seconds
-			}
-			if s.moments {
-				sum = seconds[c]
-			}
-			c.low, c.high = append(c.low, clip(low/t.Seconds)), append(c.high, clip(sum/t.Seconds))
-			c.goroutines = max(c.goroutines, goroutines[c])
+			c.goroutines = max(c.goroutines, w.Goroutines)
 		}
 	}
-	var out []*contended
-	for _, key := range slices.Sorted(maps.Keys(by)) {
-		c := by[key]
-		for len(c.low) < len(s.looks) {
-			c.low, c.high = append(c.low, 0), append(c.high, 0)
-		}
-		out = append(out, c)
-	}
-	slices.SortStableFunc(out, func(a, b *contended) int { return cmp.Compare(b.waiting, a.waiting) })
+	out := slices.SortedFunc(maps.Values(by), func(a, b *contended) int {
+		return cmp.Or(cmp.Compare(b.waiting, a.waiting), cmp.Compare(a.frame.Function, b.frame.Function))
+	})
 	return out[:min(len(out), maxListed)]
 }
 
@@ -131,16 +109,16 @@ func outside(frames []record.Frame) record.Frame {
 func (s *seen) locks() (out []Resource) {
 	ofLock := func(w record.Wait) bool { return stacks.What(w) == stacks.WaitLock }
 	for _, c := range s.contentions(ofLock, blocked) {
-		r := Resource{Kind: KindLock, Name: c.name, Place: place(c.frame), Waiting: c.waiting, Waits: c.count}
+		r := Resource{Kind: KindLock, Name: c.frame.Function, Place: place(c.frame), Waiting: c.waiting, Waits: c.count}
 		mean, low, _ := c.low.mean()
 		most, _, high := c.high.mean()
+		busy := math.Sqrt((mean + clip(most)) / 2)
 		r.Low, r.High = clip(low), steady(clip(high))
-		busy := math.Sqrt((mean + most) / 2)
-		if s.moments {
+		switch {
+		case s.moments:
 			busy, r.Low, r.High = utilisation(c.waiting, varied), 0, utilisation(c.waiting, 0)
-		}
-		if c.goroutines < several {
-			r.High, busy = 1, mean // so few may take turns, and then hardly wait
+		case c.goroutines < several:
+			busy, r.High = mean, 1 // so few may take turns, and then hardly wait
 		}
 		h, found := stacks.HolderOf(s.run, s.merged, c.waits)
 		if found {

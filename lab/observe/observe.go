@@ -19,6 +19,7 @@ import (
 
 // Facts are what was seen of a process.
 type Facts struct {
+	Seconds  float64 // of the whole observation
 	Looks    []Look
 	Planned  int       // number of looks, if none is cut short
 	Readings []Reading // counters, in order of time
@@ -40,7 +41,7 @@ type Look struct {
 type Report struct {
 	Schema  string  `json:"schema"`
 	Summary string  `json:"summary"` // the busiest resource, in words
-	Seconds float64 `json:"seconds"` // from the first reading to the last
+	Seconds float64 `json:"seconds"` // of the whole observation
 	Looks   int     `json:"looks"`
 	Planned int     `json:"planned_looks"` // more than looks: it was interrupted
 	Traced  float64 `json:"traced_s"`      // length of all traces
@@ -81,16 +82,14 @@ type Resource struct {
 	Waiting float64 `json:"waiting,omitempty"`
 	Waits   float64 `json:"waits_per_s,omitempty"`
 	InUse   float64 `json:"in_use,omitempty"` // mean number of a pool's that are in use; 0: not known
-	Size    float64 `json:"size,omitempty"`   // of a pool; 0: not known
 	Detail  string  `json:"detail,omitempty"`
 }
 
 // Of reports on a process.
 func Of(f Facts) *Report {
-	r := &Report{Schema: "dyno.observation/1", Looks: len(f.Looks), Planned: f.Planned}
+	r := &Report{Schema: "dyno.observation/1", Seconds: f.Seconds, Looks: len(f.Looks), Planned: f.Planned}
 	s := seenIn(f)
 	r.Traced = s.merged.Seconds
-	r.Seconds = span(f.Readings)
 	r.CPU = s.cpu(f)
 	r.Rate = s.rate(f)
 	if shares := stacks.ClassShares(s.profile); shares != nil {
@@ -102,7 +101,7 @@ func Of(f Facts) *Report {
 	r.Resources = append(r.Resources, s.resourceCPU(r.CPU))
 	r.Resources = append(r.Resources, s.locks()...)
 	r.Resources = append(r.Resources, s.goroutines()...)
-	r.Resources = append(r.Resources, s.pools(f.Readings)...)
+	r.Resources = append(r.Resources, s.pools()...)
 	slices.SortStableFunc(r.Resources, func(a, b Resource) int { return cmp.Compare(b.rank(), a.rank()) })
 	r.Summary = summary(r)
 	r.NotSeen = notSeen(f, s, r)
@@ -184,10 +183,13 @@ const quiet = 0.05
 // summary names the busiest resource, and those that may be as busy.
 func summary(r *Report) string {
 	if len(r.Resources) == 0 || r.Resources[0].Busy == nil {
-		return "how busy its resources are is not known: " + reason(r)
+		return "how busy its resources are is not known: see what was not seen"
 	}
-	first := r.Resources[0]
-	text := "the busiest is " + first.words() + sure(first, r)
+	first, looks := r.Resources[0], fmt.Sprintf("%d looks", r.Looks)
+	if r.Looks == 1 {
+		looks = "one look only"
+	}
+	text := "the busiest is " + first.words() + " (" + Between(first.Low, first.High) + "; " + looks + ")"
 	if *first.Busy < quiet {
 		text = "nothing is busy; " + text
 	}
@@ -203,13 +205,6 @@ func summary(r *Report) string {
 	return text
 }
 
-func reason(r *Report) string {
-	if r.Looks == 0 {
-		return "no look was completed"
-	}
-	return "see what was not seen"
-}
-
 // words name a resource and its share.
 func (r Resource) words() string {
 	at := r.Name
@@ -223,21 +218,9 @@ func (r Resource) words() string {
 	case KindGoroutine:
 		return "the goroutine " + at + ", busy " + busy + " of the time"
 	case KindPool:
-		if r.Size > 0 {
-			return "the pool " + at + ", " + busy + " of it in use"
-		}
 		return "the pool in " + at + ", all of it in use for " + busy + " of the time or more"
 	}
 	return "the CPU, " + busy + " in use"
-}
-
-func sure(f Resource, r *Report) string {
-	switch {
-	case r.Looks == 1:
-		return " (" + Between(f.Low, f.High) + "; one look only)"
-	default:
-		return fmt.Sprintf(" (%s; %d looks)", Between(f.Low, f.High), r.Looks)
-	}
 }
 
 // notSeen lists what could make the process refuse or wait, and does not show here.
@@ -246,7 +229,7 @@ func notSeen(f Facts, s *seen, r *Report) []string {
 	if s.moments && len(s.looks) > 0 {
 		out = append(out, "there was no execution trace, so shares are estimates from goroutine profiles: no waits per second, no run-queue delay, no requests counted")
 	}
-	if slices.ContainsFunc(r.Resources, func(p Resource) bool { return p.Kind == KindPool && p.Size == 0 }) {
+	if slices.ContainsFunc(r.Resources, func(p Resource) bool { return p.Kind == KindPool }) {
 		out = append(out, "sizes of pools: a profile shows who waits, and not how many there are")
 	}
 	return append(out,

@@ -179,6 +179,7 @@ func TestCPUOfAProxy(t *testing.T) {
 	f.Readings = []Reading{
 		{Process: &Point{0, 10}}, {Process: &Point{5, 16}}, {Process: &Point{6, 17.5}, Looking: true}, {Process: &Point{11, 23.5}}, {Process: &Point{12, 25}, Looking: true},
 	}
+	f.Seconds = 12
 	r := Of(f)
 	if *r.CPU.Cores != 1.2 || !strings.Contains(r.CPU.Source, "/proc") || *r.CPU.Profile != 0.5 || *r.Resources[0].Busy != 0.3 {
 		t.Errorf("%+v, %+v", r.CPU, r.Resources[0])

@@ -10,24 +10,14 @@ import (
 )
 
 // pools lists the pools for which goroutines waited: those of well-known libraries, and channels
-// that handlers of requests use as semaphores. While one waits, all of the pool is in use. How many
-// there are is not known, except for pools of database/sql on the page of metrics.
-func (s *seen) pools(readings []Reading) (out []Resource) {
-	out = sized(readings)
+// that handlers of requests use as semaphores. While one waits, all of the pool is in use; how large it
+// is does not show.
+func (s *seen) pools() (out []Resource) {
 	for _, c := range s.contentions(ofPool, poolName) {
-		if len(out) > 0 && out[0].Size > 0 && strings.HasPrefix(c.name, "database/sql.") {
-			for i := range out { // which of them is not known, unless it is the only one
-				if len(out) == 1 {
-					out[i].Waiting, out[i].Waits = c.waiting, c.count
-				}
-			}
-			continue
-		}
 		busy, low, _ := c.low.mean()
-		_, _, high := c.high.mean()
-		r := Resource{Kind: KindPool, Name: c.name, Place: place(c.frame), Low: clip(low), High: 1, Waiting: c.waiting, Waits: c.count}
+		r := Resource{Kind: KindPool, Name: c.frame.Function, Place: place(c.frame), Low: clip(low), High: 1, Waiting: c.waiting, Waits: c.count}
 		if s.moments {
-			r.Low, busy = 0, high/2
+			r.Low, busy = 0, utilisation(c.waiting, varied)
 		}
 		busy = clip(busy)
 		r.Busy, r.Detail = &busy, "size not known"
@@ -68,28 +58,4 @@ func poolName(w record.Wait) record.Frame {
 		}
 	}
 	return f
-}
-
-// sized returns the pools of database/sql that the page of metrics has, with their sizes.
-func sized(readings []Reading) (out []Resource) {
-	pages := pagesOf(readings)
-	if len(pages) == 0 {
-		return nil
-	}
-	const size, use = "go_sql_max_open_connections", "go_sql_in_use_connections"
-	for _, name := range sortedNames(pages[0].Values) {
-		labels, ok := strings.CutPrefix(name, size+"{")
-		if max := pages[0].Values[name]; !ok || max <= 0 { // 0: without a limit
-			continue
-		}
-		var in sample
-		for _, p := range pages {
-			in = append(in, p.Values[use+"{"+labels]/p.Values[name])
-		}
-		mean, low, high := in.mean()
-		busy := clip(mean)
-		out = append(out, Resource{Kind: KindPool, Name: "{" + labels, Busy: &busy, Low: clip(low), High: clip(high),
-			Size: pages[0].Values[name], InUse: mean * pages[0].Values[name], Detail: "database/sql, by the page of metrics at the moments of its readings"})
-	}
-	return out
 }

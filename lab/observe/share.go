@@ -46,7 +46,7 @@ func Percent(share float64) string {
 // Between formats an interval of shares.
 func Between(low, high float64) string {
 	switch {
-	case high >= 1 && low < 1:
+	case high >= 1 && low > 0 && low < 1:
 		return "at least " + Percent(low)
 	case Percent(low) == Percent(high):
 		return Percent(low)

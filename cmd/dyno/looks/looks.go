@@ -84,6 +84,7 @@ func Take(ctx context.Context, p Plan) (observe.Facts, error) {
 		w.pauseUntil(ctx, p.For)
 		w.read(ctx, false)
 	}
+	w.facts.Seconds = w.now()
 	w.facts.Fetched = w.debug.Fetched()
 	if w.metrics != nil {
 		w.facts.Fetched += w.metrics.Fetched()

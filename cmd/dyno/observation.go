@@ -9,8 +9,8 @@ import (
 	"dyno/lab/report/text"
 )
 
-// observed shows how busy a process was, as text of at most width columns; 0: unlimited.
-func observed(r *observe.Report, width int) string {
+// observationText shows how busy a process was, as text of at most width columns; 0: unlimited.
+func observationText(r *observe.Report, width int) string {
 	var b strings.Builder
 	line := func(indent int, s string) {
 		room := width
@@ -46,7 +46,7 @@ func observed(r *observe.Report, width int) string {
 		return fmt.Sprintf("%.2g goroutines wait for a processor, on average", v)
 	})+known(r.ReadyMicros, func(v float64) string { return fmt.Sprintf("; %.3g us after each wait", v) }))
 	m := r.Memory
-	fact("memory", "heap "+known(m.Heap, bytes)+" of "+known(m.System, bytes)+" from the system; "+known(m.Allocated, bytes)+"/s allocated; "+
+	fact("memory", "heap "+known(m.Heap, inBytes)+" of "+known(m.System, inBytes)+" from the system; "+known(m.Allocated, inBytes)+"/s allocated; "+
 		known(m.Live, func(v float64) string { return fmt.Sprintf("%.0f goroutines", v) }))
 	fact("looking", cost(r.Cost))
 	fmt.Fprintln(&b, "not seen")
@@ -64,7 +64,7 @@ func known(v *float64, say func(float64) string) string {
 	return say(*v)
 }
 
-func bytes(v float64) string { return format.Size(format.Value(v)) }
+func inBytes(v float64) string { return format.Size(format.Value(v)) }
 
 // resource describes a row of the table.
 func resource(o observe.Resource) string {
@@ -81,10 +81,7 @@ func resource(o observe.Resource) string {
 			s += fmt.Sprintf(", %.3g waits/s", o.Waits)
 		}
 	}
-	switch {
-	case o.InUse > 0 && o.Size > 0:
-		s += fmt.Sprintf("; %.2g of %.0f in use on average", o.InUse, o.Size)
-	case o.InUse > 0:
+	if o.InUse > 0 {
 		s += fmt.Sprintf("; %.2g in use on average", o.InUse)
 	}
 	if o.Detail != "" {
@@ -102,7 +99,7 @@ func requests(r *observe.Rate) string {
 		s += fmt.Sprintf("; %.3g us of CPU", *r.CPUMicros)
 	}
 	if r.Allocated != nil {
-		s += "; " + bytes(*r.Allocated) + " allocated"
+		s += "; " + inBytes(*r.Allocated) + " allocated"
 	}
 	if r.CPUMicros != nil || r.Allocated != nil {
 		s += " per request"
@@ -111,9 +108,12 @@ func requests(r *observe.Rate) string {
 }
 
 func cost(c observe.Cost) string {
-	s := fmt.Sprintf("%.1f s of profiles and traces, %s fetched; what that cost the process is ", c.Looking, bytes(float64(c.Fetched)))
+	s := fmt.Sprintf("%.1f s of profiles and traces, %s fetched; what that cost the process is ", c.Looking, inBytes(float64(c.Fetched)))
 	if c.Cores == nil {
 		return s + c.How
+	}
+	if c.Range[0] <= 0 {
+		return s + fmt.Sprintf("less than this can measure: at most %.2g cores meanwhile (%s)", max(0, c.Range[1]), c.How)
 	}
 	s += fmt.Sprintf("%.2g cores meanwhile (%.2g to %.2g)", *c.Cores, c.Range[0], c.Range[1])
 	if c.Share != nil {
