@@ -59,22 +59,53 @@ func (s *seen) goroutines() (out []Resource) {
 // may be the only one of its function, too.
 const alive = 0.95
 
-// work returns for which share of a look a goroutine worked, at least and at most, and slept.
+// work returns for which share of a look a goroutine worked, at least and at most, and slept. Of a
+// wait on a connection, in a system call or for something to read, a look does not show whether it is
+// for the rest of the work or for the next; nor do profiles of the goroutines show whether a wait for a
+// lock ever ends.
 func work(t *record.Trace, g record.Group, moments bool) (low, high, asleep float64) {
 	low = g.Running + g.Runnable
+	if moments {
+		high = g.Syscall
+	}
 	for _, w := range t.Waits {
 		if w.Entry.Function != g.Entry.Function || w.Count == 0 && !moments {
 			continue
 		}
 		switch kind := stacks.What(w); {
-		case kind == stacks.WaitLock, kind == stacks.WaitDisk, kind == stacks.WaitPool, kind == stacks.WaitGC,
-			kind == stacks.WaitNetwork && w.Reason != "network" && !moments:
+		case kind == stacks.WaitDisk && !reads(w.Stack):
 			low += w.Seconds
 		case kind == stacks.WaitTimer && w.Reason == "sleep":
 			asleep += w.Seconds
-		case kind == stacks.WaitNetwork && !moments, kind == stacks.WaitSyscall && !moments:
-			high += w.Seconds // for a reply, or for the next message
+		case !moments && (kind == stacks.WaitLock || kind == stacks.WaitPool || kind == stacks.WaitGC || kind == stacks.WaitNetwork && w.Reason != "network"):
+			low += w.Seconds
+		case kind == stacks.WaitLock, kind == stacks.WaitNetwork, kind == stacks.WaitSyscall, kind == stacks.WaitDisk:
+			high += w.Seconds
 		}
 	}
 	return low / t.Seconds, (low + high) / t.Seconds, asleep / t.Seconds
+}
+
+func reads(frames []record.Frame) bool {
+	return slices.ContainsFunc(frames, func(f record.Frame) bool { return f.Function == "os.(*File).Read" })
+}
+
+// inCalls makes a trace from profiles of the goroutines. One that is in a system call in all of them may
+// work or wait, and does not count as one that runs.
+func inCalls(p *record.Profile) *record.Trace {
+	t, err := stacks.Trace(&record.Run{FixtureProfiles: []*record.Profile{p}})
+	if err != nil {
+		return nil
+	}
+	for _, s := range p.Stacks {
+		if len(s.Frames) == 0 || stacks.ClassOf(s.Frames) != stacks.Syscall || stacks.What(record.Wait{Stack: s.Frames}) == stacks.WaitDisk {
+			continue
+		}
+		for i, g := range t.Groups {
+			if n := s.Value / float64(p.Samples); g.Entry.Function == s.Frames[len(s.Frames)-1].Function {
+				t.Groups[i].Running, t.Groups[i].Syscall = max(0, g.Running-n), g.Syscall+n
+			}
+		}
+	}
+	return t
 }

@@ -157,7 +157,9 @@ func steady(share float64) float64 {
 // varied is the squared coefficient of variation of exponential times.
 const varied = 1.0
 
-// utilisation solves q = u^2 (1+c2) / (2 (1-u)), the mean number that waits in M/G/1.
+// utilisation is the share of the time in which a lock is held for which q goroutines wait on
+// average, if they come at random (M/G/1): it solves q = u^2 (1+c2) / (2 (1-u)). c2 is the squared
+// coefficient of variation of the time for which it is held.
 func utilisation(q, c2 float64) float64 {
 	k := (1 + c2) / 2
 	return (math.Sqrt(q*q+4*k*q) - q) / (2 * k)

@@ -63,9 +63,11 @@ func TestSteady(t *testing.T) {
 			t.Errorf("%v: %v", u, got)
 		}
 	}
-	for _, u := range []float64{0.1, 0.5, 0.9} {
-		if got := utilisation(u*u/(1-u), varied); math.Abs(got-u) > 1e-9 {
-			t.Errorf("%v: %v", u, got)
+	for _, u := range []float64{0.05, 0.3, 0.5, 0.9} {
+		for _, c2 := range []float64{0, 1, 3} {
+			if got := utilisation(u*u*(1+c2)/2/(1-u), c2); math.Abs(got-u) > 1e-9 {
+				t.Errorf("u %v, c^2 %v: %v", u, c2, got)
+			}
 		}
 	}
 }

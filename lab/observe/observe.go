@@ -137,7 +137,7 @@ func seenIn(f Facts) *seen {
 		}
 		t := l.Trace
 		if s.moments && l.Moments != nil {
-			t, _ = stacks.Trace(&record.Run{FixtureProfiles: []*record.Profile{l.Moments}})
+			t = inCalls(l.Moments)
 		} else if t != nil {
 			t, _ = stacks.Trace(&record.Run{FixtureTrace: t})
 		}
@@ -226,6 +226,9 @@ func (r Resource) words() string {
 // notSeen lists what could make the process refuse or wait, and does not show here.
 func notSeen(f Facts, s *seen, r *Report) []string {
 	out := append([]string{}, f.Missing...)
+	if f.InUse > 0 {
+		out = append(out, fmt.Sprintf("the time in which another client profiled the process (%d tries waited for it to end)", f.InUse))
+	}
 	if s.moments && len(s.looks) > 0 {
 		out = append(out, "there was no execution trace, so shares are estimates from goroutine profiles: no waits per second, no run-queue delay, no requests counted")
 	}

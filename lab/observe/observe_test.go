@@ -72,6 +72,39 @@ func TestParkedGoroutinesAreNotBusy(t *testing.T) {
 	}
 }
 
+// In profiles of the goroutines, too, one that is always in one place is not busy for sure.
+func TestParkedInMoments(t *testing.T) {
+	moments := func(stacks ...string) Facts {
+		p := &record.Profile{Type: record.ValueGoroutines, Samples: 8}
+		for _, s := range stacks {
+			p.Stacks = append(p.Stacks, record.Stack{Frames: at(s), Value: 8 / float64(len(stacks))})
+		}
+		return Facts{Planned: 1, Looks: []Look{{Moments: p}}}
+	}
+	for stack, low := range map[string]float64{
+		"runtime.gopark < sync.runtime_SemacquireWaitGroup < sync.(*WaitGroup).Wait < main.main":                           0,
+		"runtime.gopark < runtime.selectgo < main.main":                                                                    0,
+		"runtime.gopark < sync.runtime_SemacquireMutex < internal/sync.(*Mutex).lockSlow < sync.(*Mutex).Lock < main.main": 0,
+		"syscall.Syscall6 < syscall.wait4 < os.(*Process).Wait < main.main":                                                0,
+		"syscall.Syscall < syscall.read < internal/poll.(*FD).Read < os.(*File).Read < main.main":                          0,
+		"syscall.Syscall < syscall.Fsync < internal/poll.(*FD).Fsync < os.(*File).Sync < main.main":                        1,
+		"crypto/sha256.block < main.main":                                                                                  1,
+	} {
+		r := Of(moments(stack))
+		for _, o := range find(t, r, KindGoroutine) {
+			if o.Low != low || *o.Busy != low {
+				t.Errorf("%s: %+v", stack, o)
+			}
+		}
+		if low > 0 && len(find(t, r, KindGoroutine)) != 1 {
+			t.Errorf("%s: %+v", stack, r.Resources)
+		}
+	}
+	if found := find(t, Of(moments("runtime.gopark < runtime.selectgo < main.loop", "crypto/sha256.block < main.loop")), KindGoroutine); len(found) != 1 || *found[0].Busy != 0.5 {
+		t.Errorf("%+v", found)
+	}
+}
+
 // What a single goroutine waits for in the midst of its work counts, and what it waits for between
 // does not.
 func TestSingleGoroutines(t *testing.T) {
@@ -81,6 +114,7 @@ func TestSingleGoroutines(t *testing.T) {
 		low, high           float64
 	}{
 		{"a file", "system call", "syscall.Fsync < os.(*File).Sync < " + loop, 0.8, 0.8},
+		{"something to read", "system call", "syscall.read < internal/poll.(*FD).Read < os.(*File).Read < " + loop, 0.2, 0.8},
 		{"a lock", "sync", "sync.(*Mutex).Lock < " + loop, 0.8, 0.8},
 		{"a reply", "select", "runtime.selectgo < net/http.(*persistConn).roundTrip < net/http.(*Client).Do < " + loop, 0.8, 0.8},
 		{"a reply or a message", "network", "internal/poll.(*FD).Read < net.(*conn).Read < " + loop, 0.2, 0.8},
