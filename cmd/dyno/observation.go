@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"dyno/lab/observe"
@@ -40,29 +42,35 @@ func observationText(r *observe.Report, width int) string {
 		line(11, s)
 	}
 	fact("requests", requests(r.Rate))
-	fact("GC", known(r.GC, func(v float64) string { return observe.Percent(v) + " of the CPU time that the process uses" })+
-		known(r.Memory.Cycles, func(v float64) string { return fmt.Sprintf("; %.2g cycles/s", v) }))
-	fact("ready", known(r.Ready, func(v float64) string {
-		return fmt.Sprintf("%.2g goroutines wait for a processor, on average", v)
-	})+known(r.ReadyMicros, func(v float64) string { return fmt.Sprintf("; %.3g us after each wait", v) }))
 	m := r.Memory
-	fact("memory", "heap "+known(m.Heap, inBytes)+" of "+known(m.System, inBytes)+" from the system; "+known(m.Allocated, inBytes)+"/s allocated; "+
-		known(m.Live, func(v float64) string { return fmt.Sprintf("%.0f goroutines", v) }))
+	fact("GC", known(figure("%s of the CPU time that the process uses", r.GC, observe.Percent), figure("%s cycles/s", m.Cycles, short)))
+	fact("ready", known(figure("%s goroutines wait for a processor, on average", r.Ready, short), figure("%s us after each wait", r.ReadyMicros, short)))
+	fact("memory", known(figure("heap %s", m.Heap, inBytes), figure("%s from the system", m.System, inBytes), figure("%s/s allocated", m.Allocated, inBytes),
+		figure("%s goroutines", m.Live, func(v float64) string { return fmt.Sprintf("%.0f", v) })))
 	fact("looking", cost(r.Cost))
 	fmt.Fprintln(&b, "not seen")
 	for _, s := range r.NotSeen {
 		b.WriteString("  - ")
-		line(2, s)
+		line(4, s)
 	}
 	return b.String()
 }
 
-func known(v *float64, say func(float64) string) string {
-	if v == nil {
-		return "not known"
-	}
-	return say(*v)
+// known joins what is known.
+func known(parts ...string) string {
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	return cmp.Or(strings.Join(parts, "; "), "not known")
 }
+
+// figure formats a figure; empty: it is not known.
+func figure(text string, v *float64, as func(float64) string) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprintf(text, as(*v))
+}
+
+func short(v float64) string { return fmt.Sprintf("%.3g", v) }
 
 func inBytes(v float64) string { return format.Size(format.Value(v)) }
 

@@ -53,7 +53,7 @@ request need the rate.`,
 			case p.Debug.URL == "":
 				return usage.Errorf("--debug is missing: it takes the address at which the service serves /debug/pprof/, as in --debug http://10.0.0.7:6060")
 			case p.For < looks.Least || p.For > longest:
-				return usage.Errorf("--for takes %v to %v, not %v", looks.Least, longest, p.For)
+				return usage.Errorf("--for takes %v to 1h, not %v", looks.Least, p.For)
 			case p.PID < 0 || p.PID > 0 && !alive(p.PID):
 				return usage.Errorf("--pid: there is no process %d on this machine; leave it out for one that runs elsewhere", p.PID)
 			case counter != "" && metrics == "":

@@ -91,9 +91,9 @@ func TestObservationText(t *testing.T) {
 	text := observationText(r, 100)
 	for _, want := range []string{
 		"the busiest is the lock in main.(*store).Put (store.go:31), held 71% of the time (50% to 77%; one look",
-		"   71%  50% to 77%       lock in main.(*store).Put (store.go:31): 2 goroutines wait, 100 waits/s",
+		"   71%  50% to 77%        lock in main.(*store).Put (store.go:31): 2 goroutines wait, 100 waits/s",
 		"     ?                    CPU; use not known",
-		"requests   rate not known", "/s allocated", "what that cost the process is not known", "not seen\n  - ",
+		"requests   rate not known", "memory     not known", "what that cost the process is not known", "not seen\n  - ",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)

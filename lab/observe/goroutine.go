@@ -90,9 +90,9 @@ func reads(frames []record.Frame) bool {
 	return slices.ContainsFunc(frames, func(f record.Frame) bool { return f.Function == "os.(*File).Read" })
 }
 
-// inCalls makes a trace from profiles of the goroutines. One that is in a system call in all of them may
+// estimated makes a trace from profiles of the goroutines. One that is in a system call in all of them may
 // work or wait, and does not count as one that runs.
-func inCalls(p *record.Profile) *record.Trace {
+func estimated(p *record.Profile) *record.Trace {
 	t, err := stacks.Trace(&record.Run{FixtureProfiles: []*record.Profile{p}})
 	if err != nil {
 		return nil

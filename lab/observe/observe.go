@@ -137,7 +137,7 @@ func seenIn(f Facts) *seen {
 		}
 		t := l.Trace
 		if s.moments && l.Moments != nil {
-			t = inCalls(l.Moments)
+			t = estimated(l.Moments)
 		} else if t != nil {
 			t, _ = stacks.Trace(&record.Run{FixtureTrace: t})
 		}
