@@ -90,7 +90,7 @@ func resource(o observe.Resource) string {
 		}
 	}
 	if o.InUse > 0 {
-		s += fmt.Sprintf("; %.2g in use on average", o.InUse)
+		s += fmt.Sprintf("; %.2g or more in use on average", o.InUse)
 	}
 	if o.Detail != "" {
 		s += "; " + o.Detail

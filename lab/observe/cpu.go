@@ -116,13 +116,13 @@ func (s *seen) resourceCPU(c CPU) Resource {
 	case c.Cores == nil:
 		r.Detail = "use not known"
 	case c.Limit == nil:
-		r.Detail = fmt.Sprintf("%.2f cores of an unknown number (%s)", *c.Cores, c.Source)
+		r.Detail = fmt.Sprintf("%.3g cores of an unknown number (%s)", *c.Cores, c.Source)
 	default:
 		busy := clip(*c.Cores / *c.Limit)
 		r.Busy, r.Low, r.High = &busy, clip(c.low / *c.Limit), clip(c.high / *c.Limit)
-		r.Detail = fmt.Sprintf("%.2f cores of %.0f (GOMAXPROCS), by %s", *c.Cores, *c.Limit, c.Source)
+		r.Detail = fmt.Sprintf("%.3g cores of %.0f (GOMAXPROCS), by %s", *c.Cores, *c.Limit, c.Source)
 		if c.Profile != nil && *c.Profile != *c.Cores {
-			r.Detail += fmt.Sprintf("; %.2f by the CPU profile", *c.Profile)
+			r.Detail += fmt.Sprintf("; %.3g by the CPU profile", *c.Profile)
 		}
 	}
 	return r

@@ -189,13 +189,15 @@ func TestPools(t *testing.T) {
 	flight.WokenBy = at("runtime.closechan < main.shared < main.serve" + handler)
 	queue := wait("chan receive", "runtime.chanrecv1 < main.ask < main.serve"+handler, 1, 40, 6)
 	queue.WokenBy = at("runtime.chansend1 < main.(*store).loop")
-	r := Of(traced(nil, sql, slots, flight, queue))
+	query := wait("network", "internal/poll.(*FD).Read < driver.(*conn).Query < database/sql.(*DB).queryDC < main.serve"+handler, 3, 90, 3)
+	sql.WokenBy = at("database/sql.(*DB).putConnDBLocked < main.serve" + handler)
+	r := Of(traced(nil, sql, slots, flight, queue, query))
 	found := find(t, r, KindPool)
 	if len(found) != 2 || !strings.Contains(found[0].Detail, "size not known") || !strings.Contains(found[1].Detail, "size not known") {
 		t.Fatalf("%+v", found)
 	}
 	i := slices.IndexFunc(found, func(o Resource) bool { return o.Name == "database/sql.(*DB).conn" })
-	if i < 0 || found[i].Low != 0.5 || found[i].Waiting != 2 || found[i].Waits != 50 {
+	if i < 0 || found[i].Low != 0.5 || found[i].Waiting != 2 || found[i].Waits != 50 || found[i].InUse != 3 {
 		t.Errorf("%+v", found)
 	}
 	if !slices.ContainsFunc(r.NotSeen, func(s string) bool { return strings.HasPrefix(s, "sizes of pools") }) {

@@ -22,7 +22,7 @@ func (s *seen) pools() (out []Resource) {
 		busy = clip(busy)
 		r.Busy, r.Detail = &busy, "size not known"
 		if h, ok := stacks.TakerOf(s.run, s.merged, c.waits); ok {
-			r.InUse = h.Taken
+			r.InUse = max(h.Taken, s.inCallsOf(stacks.Package(c.frame.Function)))
 			r.Detail += "; given back by " + h.Name()
 		}
 		if c.count > 0 {
@@ -31,6 +31,21 @@ func (s *seen) pools() (out []Resource) {
 		out = append(out, r)
 	}
 	return out
+}
+
+// inCallsOf is the mean number of goroutines that wait in calls to database/sql for something else than
+// its pool: by Little's law, at least what is in use.
+func (s *seen) inCallsOf(pkg string) (mean float64) {
+	if pkg != "database/sql" {
+		return 0
+	}
+	for _, w := range s.merged.Waits {
+		in := slices.ContainsFunc(w.Stack, func(f record.Frame) bool { return stacks.Package(f.Function) == pkg })
+		if kind := stacks.What(w); in && kind != stacks.WaitPool && kind != stacks.WaitIdle {
+			mean += w.Seconds / s.merged.Seconds
+		}
+	}
+	return mean
 }
 
 func millis(seconds float64) string { return fmt.Sprintf("%.3g ms", 1000*seconds) }
