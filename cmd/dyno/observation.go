@@ -27,7 +27,7 @@ func observationText(r *observe.Report, width int) string {
 		}
 	}
 	line(0, r.Summary)
-	fmt.Fprintf(&b, "\n%6s  %-16s  what\n", "busy", "95% interval")
+	fmt.Fprintf(&b, "\n%6s  %-16s  what\n", "busy", "range")
 	for _, o := range r.Resources {
 		busy, interval := "?", ""
 		if o.Busy != nil {

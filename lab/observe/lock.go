@@ -125,9 +125,9 @@ func (s *seen) locks() (out []Resource) {
 			r.Detail = "released by " + h.Name() + h.Doing()
 		}
 		switch {
-		case h.Busy >= r.Low && h.Busy <= r.High && h.Busy > 0:
-			busy = h.Busy // as long as its code ran or waited
-		case h.Busy > 1.5*r.High:
+		case h.Busy > 0 && h.Busy <= tolerated*r.High:
+			busy, r.High = h.Busy, max(h.Busy, r.High) // as long as its code ran or waited
+		case h.Busy > 0:
 			r.Detail += "; its code runs " + Percent(h.Busy) + " of the time: several locks of one kind, or goroutines that take turns"
 		}
 		busy = min(max(busy, r.Low), r.High)
@@ -136,6 +136,10 @@ func (s *seen) locks() (out []Resource) {
 	}
 	return out
 }
+
+// tolerated is by how much the time in which a lock's code runs may be above what the waiting for it
+// permits: of both, a short look has few samples.
+const tolerated = 1.5
 
 // several is the number of goroutines from which their turns are as good as random.
 const several = 4

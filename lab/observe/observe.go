@@ -89,7 +89,9 @@ type Resource struct {
 func Of(f Facts) *Report {
 	r := &Report{Schema: "dyno.observation/1", Seconds: f.Seconds, Looks: len(f.Looks), Planned: f.Planned}
 	s := seenIn(f)
-	r.Traced = s.merged.Seconds
+	if !s.moments {
+		r.Traced = s.merged.Seconds
+	}
 	r.CPU = s.cpu(f)
 	r.Rate = s.rate(f)
 	if shares := stacks.ClassShares(s.profile); shares != nil {
@@ -191,7 +193,7 @@ func summary(r *Report) string {
 	}
 	text := "the busiest is " + first.words() + " (" + Between(first.Low, first.High) + "; " + looks + ")"
 	if *first.Busy < quiet {
-		text = "nothing is busy; " + text
+		text = "nothing that shows is busy; " + text
 	}
 	var others []string
 	for _, o := range r.Resources[1:] {

@@ -205,6 +205,26 @@ func TestPools(t *testing.T) {
 	}
 }
 
+// Of a channel as a semaphore, the goroutines between taking and giving back are what is in use.
+func TestSlotsInUse(t *testing.T) {
+	line := func(w record.Wait, line int) record.Wait {
+		for i, f := range w.Stack {
+			if f.Function == "main.deliver" {
+				w.Stack[i].Line = line
+			}
+		}
+		return w
+	}
+	take := line(wait("chan send", "runtime.chansend1 < main.deliver"+handler, 1, 40, 6), 10)
+	take.WokenBy = line(wait("", "runtime.chanrecv1 < main.deliver"+handler, 0, 0, 0), 30).Stack
+	has := line(wait("network", "internal/poll.(*FD).Read < net.(*conn).Read < main.deliver"+handler, 2.5, 40, 3), 20)
+	before := line(wait("network", "internal/poll.(*FD).Read < net.(*conn).Read < main.deliver"+handler, 1, 40, 3), 5)
+	found := find(t, Of(traced(nil, take, has, before)), KindPool)
+	if len(found) != 1 || found[0].InUse != 2.5 || found[0].Name != "main.deliver" {
+		t.Errorf("%+v", found)
+	}
+}
+
 // What the kernel does for a process outside of its threads is in its CPU time, and not in a CPU profile.
 func TestCPUOfAProxy(t *testing.T) {
 	profile := &record.Profile{Type: record.ValueCPU, Seconds: 1, Stacks: []record.Stack{{Frames: at("syscall.Syscall < main.copy"), Value: 0.5e9}}}
