@@ -38,10 +38,7 @@ func (s *seen) contentions(of func(record.Wait) bool, name func(record.Wait) rec
 				continue
 			}
 			frame := name(w)
-			key := frame.Function
-			for alias[key] != "" {
-				key = alias[key]
-			}
+			key := cmp.Or(alias[frame.Function], frame.Function)
 			c := by[key]
 			if c == nil {
 				c = &contended{frame: frame, low: make(sample, len(s.looks)), high: make(sample, len(s.looks))}
@@ -65,19 +62,17 @@ func (s *seen) contentions(of func(record.Wait) bool, name func(record.Wait) rec
 	return out[:min(len(out), maxListed)]
 }
 
-// aliases maps a function to another one that waits for the same: one of the two ends waits of the
-// other, and both are methods of one type.
+// aliases maps functions that wait for the same to one name, that of their type: one of them ends
+// waits of another, and both are its methods.
 func (s *seen) aliases(of func(record.Wait) bool, name func(record.Wait) record.Frame) map[string]string {
-	wakers := map[string]string{}
+	waits, alias := map[string]bool{}, map[string]string{}
 	for _, w := range s.merged.Waits {
-		if of(w) {
-			wakers[name(w).Function] = outside(w.WokenBy).Function
-		}
+		waits[name(w).Function] = waits[name(w).Function] || of(w)
 	}
-	alias := map[string]string{}
-	for waits, waker := range wakers {
-		if _, also := wakers[waker]; also && waker != waits && receiver(waker) != "" && receiver(waker) == receiver(waits) {
-			alias[max(waits, waker)] = min(waits, waker)
+	for _, w := range s.merged.Waits {
+		a, b := name(w).Function, outside(w.WokenBy).Function
+		if r := receiver(a); of(w) && a != b && waits[b] && r != "" && r == receiver(b) {
+			alias[a], alias[b] = r, r
 		}
 	}
 	return alias
