@@ -220,24 +220,26 @@ func (w *watch) look(ctx context.Context, left int) error {
 	})
 	w.note("the CPU profile", err)
 	if w.tracing {
-		if err = w.trace(ctx, &l, left); err != nil && !profiling.InUse(err) && ctx.Err() == nil {
-			w.tracing = false
-		}
-		w.note("the execution trace", err)
+		traced := w.trace(ctx, &l, left)
+		w.tracing = w.tracing && (traced == nil || w.perSecond > 0 || profiling.InUse(traced))
+		w.note("the execution trace", traced)
 	}
-	if l.Trace == nil && ctx.Err() == nil {
-		l.Moments, err = w.debug.Goroutines(ctx, dumps)
-		w.note("profiles of the goroutines", err)
+	if w.perSecond == 0 && ctx.Err() == nil {
+		var dumped error
+		l.Moments, dumped = w.debug.Goroutines(ctx, dumps)
+		w.note("profiles of the goroutines", dumped)
 	}
+	var status *profiling.StatusError
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case l == observe.Look{}:
+	case l != observe.Look{}:
+		w.facts.Looks = append(w.facts.Looks, l)
+	case err != nil && !errors.As(err, &status):
 		w.lost = fmt.Errorf("%s does not answer any more: %w", w.Debug, err)
-		w.note("the looks after "+strconv.Itoa(len(w.facts.Looks)), err)
+		w.note(fmt.Sprintf("what came after look %d", len(w.facts.Looks)), w.lost)
 		return w.lost
 	}
-	w.facts.Looks = append(w.facts.Looks, l)
 	return nil
 }
 
@@ -248,7 +250,8 @@ func (w *watch) trace(ctx context.Context, l *observe.Look, left int) error {
 		length = min(traceFor, time.Duration(float64(traceBytes-w.traced)/float64(left)/w.perSecond*float64(time.Second))).Truncate(time.Millisecond)
 	}
 	if length < traceLeast {
-		return fmt.Errorf("they took %d MB of %d, which is the most", w.traced>>20, traceBytes>>20)
+		w.tracing = false
+		return fmt.Errorf("they took %d MB of %d MB, which is the most", w.traced>>20, traceBytes>>20)
 	}
 	size := 0
 	err := w.patient(ctx, func() (err error) {

@@ -228,3 +228,14 @@ func TestProcessThatEnds(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Traces end at their most bytes, and the other looks go on.
+func TestTracesAreBounded(t *testing.T) {
+	asked := 0
+	at := serve(t, func(_ http.ResponseWriter, r *http.Request) bool { asked++; return false })
+	w := &watch{Plan: Plan{Debug: at, Say: silent}, debug: profiling.NewSingle(at), tracing: true, perSecond: 100 << 20, traced: traceBytes - 1<<20, began: time.Now()}
+	defer w.debug.Close()
+	if err := w.look(t.Context(), 2); err != nil || w.tracing || asked != 1 || len(w.facts.Looks) != 1 || w.facts.Looks[0].Trace != nil || len(w.facts.Missing) != 1 || !strings.Contains(w.facts.Missing[0], "99 MB of 100 MB") {
+		t.Errorf("%d requests, %v, %+v", asked, err, w.facts)
+	}
+}
