@@ -29,9 +29,9 @@ func observationText(r *observe.Report, width int) string {
 	line(0, r.Summary)
 	fmt.Fprintf(&b, "\n%6s  %-16s  what\n", "busy", "range")
 	for _, o := range r.Resources {
-		busy, interval := "?", ""
+		busy, interval := "?", o.Range()
 		if o.Busy != nil {
-			busy, interval = observe.Percent(*o.Busy), observe.Between(o.Low, o.High)
+			busy = observe.Percent(*o.Busy)
 		}
 		fmt.Fprintf(&b, "%6s  %-16s  ", busy, interval)
 		line(26, resource(o))
@@ -76,13 +76,7 @@ func inBytes(v float64) string { return format.Size(format.Value(v)) }
 
 // resource describes a row of the table.
 func resource(o observe.Resource) string {
-	at := o.Name
-	if o.Place != "" {
-		at += " (" + o.Place + ")"
-	}
-	s := map[string]string{
-		observe.KindCPU: "CPU", observe.KindLock: "lock in ", observe.KindGoroutine: "single goroutine ", observe.KindPool: "pool in ",
-	}[o.Kind] + at
+	s := o.What()
 	if o.Waiting > 0 {
 		s += fmt.Sprintf(": %.2g goroutines wait", o.Waiting)
 		if o.Waits > 0 {
@@ -92,7 +86,7 @@ func resource(o observe.Resource) string {
 	if o.InUse > 0 {
 		s += fmt.Sprintf("; %.2g or more in use on average", o.InUse)
 	}
-	if o.Detail != "" {
+	if o.Detail != "" && o.Kind != observe.KindWait {
 		s += "; " + o.Detail
 	}
 	return s

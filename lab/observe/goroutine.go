@@ -37,20 +37,21 @@ func (s *seen) goroutines() (out []Resource) {
 	}
 	for _, one := range all {
 		busy, low, _ := one.low.mean()
-		_, _, high := one.high.mean()
+		most, _, high := one.high.mean()
 		if clip(high) < quiet {
 			continue
 		}
 		r := Resource{Kind: KindGoroutine, Name: one.entry.Function, Place: place(one.entry), Low: clip(low), High: clip(high)}
-		busy = clip(busy)
-		r.Busy = &busy
+		if most-busy < quiet {
+			r.Busy = new(clip(busy))
+		}
 		if one.asleep >= quiet {
 			r.Detail = "it sleeps for " + Percent(one.asleep) + " of the time, which does not count"
 		}
 		out = append(out, r)
 	}
 	slices.SortFunc(out, func(a, b Resource) int {
-		return cmp.Or(cmp.Compare(*b.Busy, *a.Busy), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Low+b.High, a.Low+a.High), cmp.Compare(a.Name, b.Name))
 	})
 	return out[:min(len(out), maxListed)]
 }
@@ -60,8 +61,8 @@ func (s *seen) goroutines() (out []Resource) {
 const alive = 0.95
 
 // work returns for which share of a look a goroutine worked, at least and at most, and slept. Of a
-// wait on a connection, in a system call or for something to read, a look does not show whether it is
-// for the rest of the work or for the next; nor do profiles of the goroutines show whether a wait for a
+// wait for a peer, in a system call or for something to read, a look does not show whether it is
+// for a reply or for the next message; nor do profiles of the goroutines show whether a wait for a
 // lock ever ends.
 func work(t *record.Trace, g record.Group, moments bool) (low, high, asleep float64) {
 	low = g.Running + g.Runnable
@@ -77,7 +78,7 @@ func work(t *record.Trace, g record.Group, moments bool) (low, high, asleep floa
 			low += w.Seconds
 		case kind == stacks.WaitTimer && w.Reason == "sleep":
 			asleep += w.Seconds
-		case !moments && (kind == stacks.WaitLock || kind == stacks.WaitPool || kind == stacks.WaitGC || kind == stacks.WaitNetwork && w.Reason != "network"):
+		case !moments && (kind == stacks.WaitLock || kind == stacks.WaitPool || kind == stacks.WaitGC):
 			low += w.Seconds
 		case kind == stacks.WaitLock, kind == stacks.WaitNetwork, kind == stacks.WaitSyscall, kind == stacks.WaitDisk:
 			high += w.Seconds
@@ -90,14 +91,19 @@ func reads(frames []record.Frame) bool {
 	return slices.ContainsFunc(frames, func(f record.Frame) bool { return f.Function == "os.(*File).Read" })
 }
 
-// estimated makes a trace from profiles of the goroutines. One that is in a system call in all of them may
+// estimated makes a trace from profiles of the goroutines; nil: there is none. One that is in a system call in all of them may
 // work or wait, and does not count as one that runs.
 func estimated(p *record.Profile) *record.Trace {
-	t, err := stacks.Trace(&record.Run{FixtureProfiles: []*record.Profile{p}})
-	if err != nil {
+	if p.Samples == 0 {
 		return nil
 	}
-	for _, s := range p.Stacks {
+	named := *p
+	named.Stacks = slices.Clone(p.Stacks)
+	for i, s := range named.Stacks {
+		named.Stacks[i].Frames = unwrapped(s.Frames)
+	}
+	t, _ := stacks.Moments(&named)
+	for _, s := range named.Stacks {
 		if len(s.Frames) == 0 || stacks.ClassOf(s.Frames) != stacks.Syscall || stacks.What(record.Wait{Stack: s.Frames}) == stacks.WaitDisk {
 			continue
 		}

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"path"
@@ -13,7 +14,7 @@ import (
 	"dyno/lab/record"
 )
 
-// contended is what goroutines wait for in one or more functions: a lock or a pool.
+// contended is what goroutines wait for in one or more functions: a lock or a pool, or several.
 type contended struct {
 	frame record.Frame // of the function where one place has most of the waiting
 	most  float64      // there, goroutine-seconds
@@ -25,20 +26,20 @@ type contended struct {
 	waiting    float64 // goroutine-seconds per second
 	count      float64 // waits that ended, per second
 	goroutines int     // that waited at one place in a look, at most
+	readers    bool    // some may hold it together
 }
 
-// contentions groups waits by the function that called the runtime or package sync, the longest
-// waiting first.
-func (s *seen) contentions(of func(record.Wait) bool, name func(record.Wait) record.Frame) []*contended {
-	by, alias := map[string]*contended{}, s.aliases(of, name)
+// contentions groups waits by the function that called what synchronises, the longest waiting first.
+func (s *seen) contentions(of func(record.Wait) bool) []*contended {
+	by, alias := map[string]*contended{}, s.aliases(of)
 	for i, t := range s.looks {
 		counted := map[string]float64{} // of each function
 		for _, w := range t.Waits {
 			if !of(w) {
 				continue
 			}
-			frame := name(w)
-			key := cmp.Or(alias[frame.Function], frame.Function)
+			frame := blocked(w)
+			key := alias(frame.Function)
 			c := by[key]
 			if c == nil {
 				c = &contended{frame: frame, low: make(sample, len(s.looks)), high: make(sample, len(s.looks))}
@@ -54,6 +55,7 @@ func (s *seen) contentions(of func(record.Wait) bool, name func(record.Wait) rec
 			c.waiting += w.Seconds / s.merged.Seconds
 			c.count += float64(w.Count) / s.merged.Seconds
 			c.goroutines = max(c.goroutines, w.Goroutines)
+			c.readers = c.readers || slices.ContainsFunc(w.Stack, func(f record.Frame) bool { return strings.HasPrefix(f.Function, "sync.(*RWMutex).") })
 		}
 	}
 	out := slices.SortedFunc(maps.Values(by), func(a, b *contended) int {
@@ -62,35 +64,43 @@ func (s *seen) contentions(of func(record.Wait) bool, name func(record.Wait) rec
 	return out[:min(len(out), maxListed)]
 }
 
-// aliases maps functions that wait for the same to one name, that of their type: one of them ends
-// waits of another, and both are its methods.
-func (s *seen) aliases(of func(record.Wait) bool, name func(record.Wait) record.Frame) map[string]string {
+// row is the row of a contended lock or pool, of which the share is not known.
+func (c *contended) row(kind string) Resource {
+	waits, _, _ := c.low.mean()
+	return Resource{Kind: kind, Name: c.frame.Function, Place: place(c.frame), High: 1, Waiting: c.waiting, Waits: c.count, AnyWaits: clip(waits)}
+}
+
+// aliases names functions that wait for the same alike: one of them ends waits of another.
+func (s *seen) aliases(of func(record.Wait) bool) func(string) string {
 	waits, alias := map[string]bool{}, map[string]string{}
 	for _, w := range s.merged.Waits {
-		waits[name(w).Function] = waits[name(w).Function] || of(w)
-	}
-	for _, w := range s.merged.Waits {
-		a, b := name(w).Function, outside(w.WokenBy).Function
-		if r := receiver(a); of(w) && a != b && waits[b] && r != "" && r == receiver(b) {
-			alias[a], alias[b] = r, r
+		if of(w) && len(w.Stack) > 0 {
+			waits[blocked(w).Function] = true
 		}
 	}
-	return alias
+	name := func(function string) string {
+		for alias[function] != "" {
+			function = alias[function]
+		}
+		return function
+	}
+	for _, w := range s.merged.Waits {
+		a, b := blocked(w).Function, outside(w.WokenBy).Function
+		if of(w) && waits[a] && waits[b] && name(a) != name(b) {
+			alias[name(a)] = name(b)
+		}
+	}
+	return name
 }
 
-const maxListed = 10 // locks, pools and goroutines, each
+const maxListed = 10 // rows of each kind
 
-// receiver returns the package and type of a method; empty: it is none.
-func receiver(function string) string {
-	return function[:strings.LastIndexByte(function, ')')+1]
-}
-
-// blocked returns the function that called the runtime or package sync: its callers share the lock.
+// blocked returns the function that called what synchronises: its callers share the lock.
 func blocked(w record.Wait) record.Frame { return outside(w.Stack) }
 
 func outside(frames []record.Frame) record.Frame {
 	for _, f := range frames {
-		if p := stacks.Package(f.Function); p != "runtime" && p != "sync" && p != "internal/sync" {
+		if !record.Synchronises(f.Function) {
 			return f
 		}
 	}
@@ -99,42 +109,51 @@ func outside(frames []record.Frame) record.Frame {
 
 // locks lists the locks for which goroutines waited. While one waits, the lock is held; it is also
 // held while none waits. If requests come at random, the share of the time in which it is held is at
-// most what it would be if each held it for the same time (M/D/1), and the square root of the share
-// with a waiting one if these times vary as widely as exponential ones (M/M/1).
+// most what it would be if each held it for the same time (M/D/1). That is not so where so few take it
+// that they may take turns, and where readers hold it together.
+//
+// The waits do not show which of several locks a function takes, as of shards or connections. It is
+// one if the code between taking and releasing it runs as often as the waiting for one permits. Only
+// then there is an estimate: the time in which that code runs or waits.
 func (s *seen) locks() (out []Resource) {
 	ofLock := func(w record.Wait) bool { return stacks.What(w) == stacks.WaitLock }
-	for _, c := range s.contentions(ofLock, blocked) {
-		r := Resource{Kind: KindLock, Name: c.frame.Function, Place: place(c.frame), Waiting: c.waiting, Waits: c.count}
-		mean, low, _ := c.low.mean()
-		most, _, high := c.high.mean()
-		busy := math.Sqrt((mean + clip(most)) / 2)
-		r.Low, r.High = clip(low), steady(clip(high))
+	for _, c := range s.contentions(ofLock) {
+		r := c.row(KindLock)
+		_, low, _ := c.low.mean()
+		_, _, high := c.high.mean()
 		switch {
 		case s.moments:
-			busy, r.Low, r.High = utilisation(c.waiting, varied), 0, utilisation(c.waiting, 0)
-		case c.goroutines < several:
-			busy, r.High = mean, 1 // so few may take turns, and then hardly wait
+			r.High = utilisation(c.waiting)
+		case c.goroutines >= several && !c.readers:
+			r.High = steady(clip(high))
 		}
-		h, found := stacks.HolderOf(s.run, s.merged, c.waits)
-		if found {
-			r.Detail = "released by " + h.Name() + h.Doing()
+		held, shown := 0.0, 0.0
+		for i, h := range stacks.HoldersOf(s.run, s.merged, c.waits) {
+			if i == 0 {
+				r.Detail = "released by " + h.Name() + h.Doing()
+			}
+			if h.Busy > 0 {
+				held, shown = held+h.Taken, shown+h.Share
+			}
 		}
 		switch {
-		case h.Busy > 0 && h.Busy <= tolerated*r.High:
-			busy, r.High = h.Busy, max(h.Busy, r.High) // as long as its code ran or waited
-		case h.Busy > 0:
-			r.Detail += "; its code runs " + Percent(h.Busy) + " of the time: several locks of one kind, or goroutines that take turns"
+		case held > tolerated*r.High:
+			r.Detail += fmt.Sprintf("; %.1f goroutines at a time are in what it protects, so there are several locks", held)
+		case shown >= nearlyAll && held*tolerated >= clip(low) && !stacks.Standard(c.frame.Function):
+			r.Low = clip(low)
+			r.Busy = new(min(max(held, r.Low), r.High))
 		}
-		busy = min(max(busy, r.Low), r.High)
-		r.Busy = &busy
 		out = append(out, r)
 	}
 	return out
 }
 
-// tolerated is by how much the time in which a lock's code runs may be above what the waiting for it
+// tolerated is by how much the time in which a lock's code runs may differ from what the waiting for it
 // permits: of both, a short look has few samples.
 const tolerated = 1.5
+
+// nearlyAll is the share of the waits for a lock for which the code is known that runs meanwhile.
+const nearlyAll = 0.9
 
 // several is the number of goroutines from which their turns are as good as random.
 const several = 4
@@ -153,16 +172,9 @@ func steady(share float64) float64 {
 	return high
 }
 
-// varied is the squared coefficient of variation of exponential times.
-const varied = 1.0
-
 // utilisation is the share of the time in which a lock is held for which q goroutines wait on
-// average, if they come at random (M/G/1): it solves q = u^2 (1+c2) / (2 (1-u)). c2 is the squared
-// coefficient of variation of the time for which it is held.
-func utilisation(q, c2 float64) float64 {
-	k := (1 + c2) / 2
-	return (math.Sqrt(q*q+4*k*q) - q) / (2 * k)
-}
+// average, in M/D/1: it solves q = u^2 / (2 (1-u)).
+func utilisation(q float64) float64 { return math.Sqrt(q*q+2*q) - q }
 
 func place(f record.Frame) string {
 	if f.File == "" {

@@ -65,24 +65,28 @@ const (
 	KindLock      = "lock"
 	KindGoroutine = "goroutine"
 	KindPool      = "pool"
+	KindWait      = "wait" // for something that is none of these
 )
 
 // Resource is what requests share.
 type Resource struct {
 	Kind  string `json:"kind"`
-	Name  string `json:"name,omitempty"` // function: that waits for a lock or a pool, or that a goroutine was started with
+	Name  string `json:"name,omitempty"` // function: that waits, or that a goroutine was started with
 	Place string `json:"place,omitempty"`
 	// Busy is the share of the time in which it is in use, of a pool in which all of it is in use;
-	// null: not known. It is between Low and High.
-	Busy *float64 `json:"busy"`
-	Low  float64  `json:"low"`
-	High float64  `json:"high"`
+	// null: not known, and a lock or a pool may be several of one kind. It is between Low and High.
+	Busy  *float64 `json:"busy"`
+	Low   float64  `json:"low"`
+	High  float64  `json:"high"`
+	Looks int      `json:"looks"` // that show it; of one, Low and High are no range
 	// Waiting is the mean number of goroutines that wait for it, and Waits the number of waits per
 	// second.
 	Waiting float64 `json:"waiting,omitempty"`
 	Waits   float64 `json:"waits_per_s,omitempty"`
-	InUse   float64 `json:"in_use,omitempty"` // mean number of a pool's that are in use; 0: not known
-	Detail  string  `json:"detail,omitempty"`
+	// AnyWaits is the share of the time in which at least one goroutine waits for it.
+	AnyWaits float64 `json:"any_waits,omitempty"`
+	InUse    float64 `json:"in_use,omitempty"` // mean number of a pool's that are in use; 0: not known
+	Detail   string  `json:"detail,omitempty"`
 }
 
 // Of reports on a process.
@@ -104,6 +108,12 @@ func Of(f Facts) *Report {
 	r.Resources = append(r.Resources, s.locks()...)
 	r.Resources = append(r.Resources, s.goroutines()...)
 	r.Resources = append(r.Resources, s.pools()...)
+	r.Resources = append(r.Resources, s.others(r.Resources)...)
+	for i, o := range r.Resources {
+		if r.Resources[i].Looks = len(s.looks); o.Kind == KindCPU {
+			r.Resources[i].Looks = len(f.Looks)
+		}
+	}
 	slices.SortStableFunc(r.Resources, func(a, b Resource) int { return cmp.Compare(b.rank(), a.rank()) })
 	r.Summary = summary(r)
 	r.NotSeen = notSeen(f, s, r)
@@ -111,10 +121,13 @@ func Of(f Facts) *Report {
 }
 
 func (r Resource) rank() float64 {
-	if r.Busy == nil {
-		return -1
+	switch {
+	case r.Busy != nil:
+		return *r.Busy
+	case r.Kind == KindGoroutine:
+		return r.High - 2
 	}
-	return *r.Busy
+	return r.AnyWaits - 2
 }
 
 // seen is what all looks show together.
@@ -124,12 +137,13 @@ type seen struct {
 	merged   *record.Trace   // waits and sums of all looks
 	profile  *record.Profile // CPU samples of all looks
 	profiles []*record.Profile
-	run      *record.Run // with both, for package stacks
-	live     float64     // goroutines, on average
+	run      *record.Run     // with both, for package stacks
+	live     float64         // goroutines, on average
+	slots    map[string]bool // functions in which requests use a channel as a semaphore
 }
 
 func seenIn(f Facts) *seen {
-	s := &seen{merged: &record.Trace{}, profile: &record.Profile{Type: record.ValueCPU}}
+	s := &seen{slots: map[string]bool{}, merged: &record.Trace{}, profile: &record.Profile{Type: record.ValueCPU}}
 	s.moments = !slices.ContainsFunc(f.Looks, func(l Look) bool { return l.Trace != nil })
 	for _, l := range f.Looks {
 		if l.CPU != nil {
@@ -150,7 +164,9 @@ func seenIn(f Facts) *seen {
 		m := s.merged
 		m.Seconds, m.Procs = m.Seconds+t.Seconds, max(m.Procs, t.Procs)
 		m.Running, m.Runnable = m.Running+t.Running, m.Runnable+t.Runnable
+		m.Rest += t.Rest
 		m.Waits, m.Groups = append(m.Waits, t.Waits...), append(m.Groups, t.Groups...)
+		s.semaphores(t)
 		for _, g := range t.Groups {
 			s.live += lived(g)
 		}
@@ -182,47 +198,106 @@ func (s *seen) ready(r *Report) {
 // quiet is the share of the time up to which nothing is called busy.
 const quiet = 0.05
 
-// summary names the busiest resource, and those that may be as busy.
+// summary names the busiest resource of those whose share is known, and those that may be as busy.
 func summary(r *Report) string {
-	if len(r.Resources) == 0 || r.Resources[0].Busy == nil {
-		return "how busy its resources are is not known: see what was not seen"
-	}
-	first, looks := r.Resources[0], fmt.Sprintf("%d looks", r.Looks)
-	if r.Looks == 1 {
-		looks = "one look only"
-	}
-	text := "the busiest is " + first.words() + " (" + Between(first.Low, first.High) + "; " + looks + ")"
-	if *first.Busy < quiet {
-		text = "nothing that shows is busy; " + text
+	known := len(r.Resources) > 0 && r.Resources[0].Busy != nil
+	text, rest, bar, perhaps := "how busy its resources are is not known", r.Resources, 0.0, "; perhaps busy: "
+	if known {
+		rest, bar, perhaps = r.Resources[1:], r.Resources[0].Low, "; perhaps as busy: "
 	}
 	var others []string
-	for _, o := range r.Resources[1:] {
-		if o.Busy != nil && *o.Busy >= quiet && o.High > first.Low && len(others) < 2 {
-			others = append(others, o.words()+" ("+Between(o.Low, o.High)+")")
+	unknown, more := false, 0
+	for _, o := range rest {
+		switch {
+		case o.High < quiet, o.High <= bar, o.Kind == KindCPU && o.Busy == nil:
+		case len(others) == 3:
+			more++
+		default:
+			others = append(others, o.words()+o.sure(""))
+		}
+		unknown = unknown || o.Busy == nil && o.High > bar
+	}
+	if known {
+		first := r.Resources[0]
+		text = first.words() + first.sure(fmt.Sprintf("; %d looks", first.Looks))
+		switch {
+		case len(others) == 0 && first.High < quiet:
+			text = "nothing that shows is busy; the busiest is " + text
+		case unknown:
+			text = "the busiest of what is known is " + text
+		default:
+			text = "the busiest is " + text
 		}
 	}
-	if len(others) > 0 {
-		text += "; perhaps as busy: " + strings.Join(others, ", and ")
+	if len(others) == 0 {
+		return text
 	}
-	return text
+	if more > 0 {
+		others = append(others, fmt.Sprintf("%d more", more))
+	}
+	return text + perhaps + strings.Join(others, ", and ")
 }
 
 // words name a resource and its share.
 func (r Resource) words() string {
+	switch {
+	case r.Kind == KindWait:
+		return fmt.Sprintf("%s, %.1f at a time", r.What(), r.Waiting)
+	case r.Busy == nil && r.AnyWaits > 0:
+		return r.What() + ", with at least one waiting goroutine for " + Percent(r.AnyWaits) + " of the time"
+	case r.Busy == nil:
+		return "the " + r.What()
+	}
+	return "the " + r.What() + map[string]string{KindLock: ", held ", KindGoroutine: ", busy ", KindCPU: ", "}[r.Kind] + Percent(*r.Busy) +
+		map[bool]string{true: " in use", false: " of the time"}[r.Kind == KindCPU]
+}
+
+// What names a resource.
+func (r Resource) What() string {
 	at := r.Name
 	if r.Place != "" {
 		at += " (" + r.Place + ")"
 	}
-	busy := Percent(*r.Busy)
 	switch r.Kind {
 	case KindLock:
-		return "the lock in " + at + ", held " + busy + " of the time"
+		if r.Busy == nil {
+			return "one or several locks in " + at
+		}
+		return "lock in " + at
 	case KindGoroutine:
-		return "the goroutine " + at + ", busy " + busy + " of the time"
+		return "single goroutine " + at
 	case KindPool:
-		return "the pool in " + at + ", all of it in use for " + busy + " of the time or more"
+		return "one or several pools in " + at
+	case KindWait:
+		return "requests that wait in " + at + " " + r.Detail
 	}
-	return "the CPU, " + busy + " in use"
+	return "CPU"
+}
+
+// Range formats the range of the share; empty: nothing is known of it.
+func (r Resource) Range() string {
+	switch {
+	case r.Busy != nil && r.Looks == 1:
+		return "one look"
+	case r.Busy == nil && r.Low <= 0 && r.High >= 1:
+		return ""
+	}
+	return Between(r.Low, r.High)
+}
+
+// sure says how sure the share is, in brackets.
+func (r Resource) sure(looks string) string {
+	switch {
+	case r.Kind == KindWait:
+		return ""
+	case r.Busy != nil && r.Looks == 1:
+		return " (one look only, so no range)"
+	case r.Busy == nil && r.Range() == "":
+		return " (share not known)"
+	case r.Busy == nil:
+		return " (share not known, " + r.Range() + ")"
+	}
+	return " (" + r.Range() + looks + ")"
 }
 
 // notSeen lists what could make the process refuse or wait, and does not show here.
@@ -236,6 +311,12 @@ func notSeen(f Facts, s *seen, r *Report) []string {
 	}
 	if slices.ContainsFunc(r.Resources, func(p Resource) bool { return p.Kind == KindPool }) {
 		out = append(out, "sizes of pools: a profile shows who waits, and not how many there are")
+	}
+	if slices.ContainsFunc(r.Resources, func(o Resource) bool { return (o.Kind == KindLock || o.Kind == KindPool) && o.Busy == nil }) {
+		out = append(out, "which lock or pool it is where a function may take several, as of shards or connections: their waits are in one row")
+	}
+	if rest := s.merged.Rest / max(s.merged.Seconds, 1e-9); rest >= quiet {
+		out = append(out, fmt.Sprintf("%.1f goroutines that wait, on average, beyond the places with the longest waits in each trace", rest))
 	}
 	return append(out,
 		"pools that are nearly all in use, and locks that are held, while nothing waits for them",

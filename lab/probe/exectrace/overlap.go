@@ -51,16 +51,11 @@ func (o *overlap) total() time.Duration {
 	return sum
 }
 
-// blocksIn names what a function waits for: the function that called the runtime or package sync,
+// blocksIn names what a function waits for: the function that called what record.Synchronises,
 // and the type of what it called there. A lock that several callers reach through one method has
 // one such name.
 func blocksIn(caller, called string) string {
 	return caller + " " + called[:max(0, strings.LastIndexByte(called, '.'))]
-}
-
-// synchronises reports whether a function belongs to what goroutines wait with.
-func synchronises(function string) bool {
-	return strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, "sync.") || strings.HasPrefix(function, "internal/sync.")
 }
 
 // together returns the overlap of the waits with stacks that have the same name.

@@ -2,7 +2,6 @@ package exectrace
 
 import (
 	"encoding/binary"
-	"slices"
 	"strings"
 
 	"golang.org/x/exp/trace"
@@ -68,7 +67,7 @@ func newStack(handle trace.Stack) *stack {
 		if depth == 0 {
 			s.asleep = f.Func == "runtime.notetsleepg" // where the goroutine of os/signal waits for signals
 		}
-		if s.blocks == "" && depth > 0 && !synchronises(f.Func) {
+		if s.blocks == "" && depth > 0 && !record.Synchronises(f.Func) {
 			s.blocks = blocksIn(f.Func, last.Func)
 		}
 		depth++
@@ -79,19 +78,11 @@ func newStack(handle trace.Stack) *stack {
 		return s
 	}
 	s.own = s.own || traces(last.Func)
-	if slices.Contains(starters, last.Func) {
+	if record.Starts(last.Func) {
 		last = inner
 	}
 	s.entry = frame(last)
 	return s
-}
-
-// starters are outermost functions of libraries that run a function of their caller in a goroutine.
-// Such a goroutine gets the name of that function.
-var starters = []string{
-	"sync.(*WaitGroup).Go.func1",
-	"golang.org/x/sync/errgroup.(*Group).Go.func1",
-	"golang.org/x/sync/errgroup.(*Group).TryGo.func1",
 }
 
 // observes reports whether a function is part of a debug handler.
