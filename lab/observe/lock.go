@@ -121,10 +121,7 @@ func (s *seen) locks() (out []Resource) {
 		r := c.row(KindLock)
 		_, low, _ := c.low.mean()
 		_, _, high := c.high.mean()
-		switch {
-		case s.moments:
-			r.High = utilisation(c.waiting)
-		case c.goroutines >= several && !c.readers:
+		if c.goroutines >= several && !c.readers && !s.moments {
 			r.High = steady(clip(high))
 		}
 		held, shown := 0.0, 0.0
@@ -171,10 +168,6 @@ func steady(share float64) float64 {
 	}
 	return high
 }
-
-// utilisation is the share of the time in which a lock is held for which q goroutines wait on
-// average, in M/D/1: it solves q = u^2 / (2 (1-u)).
-func utilisation(q float64) float64 { return math.Sqrt(q*q+2*q) - q }
 
 func place(f record.Frame) string {
 	if f.File == "" {
