@@ -121,6 +121,7 @@ func (s *seen) locks() (out []Resource) {
 		r := c.row(KindLock)
 		_, low, _ := c.low.mean()
 		_, _, high := c.high.mean()
+		low, high = widened(low, high, len(s.looks), c.count*s.merged.Seconds)
 		if c.goroutines >= several && !c.readers && !s.moments {
 			r.High = steady(clip(high))
 		}

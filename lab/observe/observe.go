@@ -78,7 +78,7 @@ type Resource struct {
 	Busy  *float64 `json:"busy"`
 	Low   float64  `json:"low"`
 	High  float64  `json:"high"`
-	Looks int      `json:"looks"` // that show it; of one, Low and High are no range
+	Looks int      `json:"looks"` // that show it; of one, equal Low and High are no range
 	// Waiting is the mean number of goroutines that wait for it, and Waits the number of waits per
 	// second.
 	Waiting float64 `json:"waiting,omitempty"`
@@ -218,8 +218,11 @@ func summary(r *Report) string {
 		unknown = unknown || o.Busy == nil && o.High > bar
 	}
 	if known {
-		first := r.Resources[0]
-		text = first.words() + first.sure(fmt.Sprintf("; %d looks", first.Looks))
+		first, looks := r.Resources[0], "; one look only"
+		if first.Looks > 1 {
+			looks = fmt.Sprintf("; %d looks", first.Looks)
+		}
+		text = first.words() + first.sure(looks)
 		switch {
 		case len(others) == 0 && first.High < quiet:
 			text = "nothing that shows is busy; the busiest is " + text
@@ -274,12 +277,10 @@ func (r Resource) What() string {
 	return "CPU"
 }
 
-// Range formats the range of the share; empty: nothing is known of it.
+// Range formats the range of the share; empty: it has none.
 func (r Resource) Range() string {
 	switch {
-	case r.Busy != nil && r.Looks == 1:
-		return "one look"
-	case r.Busy == nil && r.Low <= 0 && r.High >= 1:
+	case r.Busy != nil && r.Looks == 1 && r.Low == r.High, r.Busy == nil && r.Low <= 0 && r.High >= 1:
 		return ""
 	}
 	return Between(r.Low, r.High)
@@ -290,10 +291,10 @@ func (r Resource) sure(looks string) string {
 	switch {
 	case r.Kind == KindWait:
 		return ""
-	case r.Busy != nil && r.Looks == 1:
-		return " (one look only, so no range)"
 	case r.Busy == nil && r.Range() == "":
 		return " (share not known)"
+	case r.Range() == "":
+		return " (one look only, so no range)"
 	case r.Busy == nil:
 		return " (share not known, " + r.Range() + ")"
 	}

@@ -63,9 +63,9 @@ func TestSemaphoresOfLibraries(t *testing.T) {
 	const pgx = acquire + "github.com/jackc/puddle/v2.(*Pool[go.shape.*uint8]).acquire < github.com/jackc/pgx/v5/pgxpool.(*Pool).Acquire < "
 	upload := waked("select", acquire+"main.upload", "main.upload < main.serve"+handler, 9)
 	user, order := waked("select", pgx+"main.user", "main.user < main.serve"+handler, 1), waked("select", pgx+"main.order", "main.order < main.serve"+handler, 2)
-	upload.Any, user.Any, order.Any = 0.9, 0.2, 0.2
+	upload.Any, user.Any, order.Any = 0.5, 0.2, 0.2
 	found := find(t, Of(traced(nil, upload, user, order)), KindPool)
-	if len(found) != 2 || found[0].Name != "main.upload" || found[0].AnyWaits != 0.9 ||
+	if len(found) != 2 || found[0].Name != "main.upload" || found[0].AnyWaits != 0.5 ||
 		found[1].Name != "github.com/jackc/pgx/v5/pgxpool.(*Pool).Acquire" || found[1].AnyWaits != 0.2 || found[1].Waiting != 3 {
 		t.Errorf("%+v", found)
 	}
