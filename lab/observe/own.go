@@ -76,8 +76,8 @@ func allocatedLess(readings []Reading) string {
 // leastProfiled is the CPU time in profiles from which it is evidence, in s: they have a sample in 10 ms.
 const leastProfiled = 0.2
 
-// another reports whether a counter of CPU time is that of another process: between the readings around a
-// look, it grew by less than half of what the profile within has.
+// another reports whether a counter of CPU time is that of another process: between the readings around the
+// looks, it grew by less than half of what the profiles within have.
 func another(all []slice, looks []Look) bool {
 	profiled, profiles, grew, around := 0.0, 0.0, 0.0, 0.0
 	for _, l := range looks {
@@ -90,7 +90,7 @@ func another(all []slice, looks []Look) bool {
 			grew, around = grew+s.used, around+1
 		}
 	}
-	return around > 0 && profiled >= leastProfiled && grew/around < profiled/profiles/2
+	return around > 0 && profiled >= leastProfiled && grew < profiled/2*min(1, around/profiles)
 }
 
 // named returns the page with one counter only.

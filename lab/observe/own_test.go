@@ -82,7 +82,7 @@ func TestPageOfAnotherProcess(t *testing.T) {
 		t.Errorf("%+v, %q", r.CPU, r.NotSeen)
 	}
 	for i := range f.Readings {
-		f.Readings[i].Process.Value /= 4
+		f.Readings[i].Process.Value /= 8
 	}
 	if r := Of(f); *r.CPU.Cores != 1.9 || !missing(r, "process CPU time in /proc grew by less than half") {
 		t.Errorf("%+v, %q", r.CPU, r.NotSeen)
