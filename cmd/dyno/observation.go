@@ -43,8 +43,8 @@ func observationText(r *observe.Report, width int) string {
 	}
 	fact("requests", requests(r.Rate))
 	m := r.Memory
-	fact("GC", known(figure("%s of the CPU time that the process uses", r.GC, observe.Percent), figure("%s cycles/s", m.Cycles, short)))
-	fact("ready", known(figure("%s goroutines wait for a processor, on average", r.Ready, short), figure("%s us after each wait", r.ReadyMicros, short)))
+	fact("GC", known(figure("%s of the CPU time that the process uses", r.GC, observe.Percent), figure("%s cycles/s", m.Cycles, observe.Number)))
+	fact("ready", known(figure("%s goroutines wait for a processor, on average", r.Ready, observe.Number), figure("%s us after each wait", r.ReadyMicros, observe.Number)))
 	fact("memory", known(figure("heap %s", m.Heap, inBytes), figure("%s from the system", m.System, inBytes), figure("%s/s allocated", m.Allocated, inBytes),
 		figure("%s goroutines", m.Live, func(v float64) string { return fmt.Sprintf("%.0f", v) })))
 	fact("looking", cost(r.Cost))
@@ -70,21 +70,19 @@ func figure(text string, v *float64, as func(float64) string) string {
 	return fmt.Sprintf(text, as(*v))
 }
 
-func short(v float64) string { return fmt.Sprintf("%.3g", v) }
-
 func inBytes(v float64) string { return format.Size(format.Value(v)) }
 
 // resource describes a row of the table.
 func resource(o observe.Resource) string {
 	s := o.What()
 	if o.Waiting > 0 {
-		s += fmt.Sprintf(": %.2g goroutines wait", o.Waiting)
+		s += ": " + observe.Number(o.Waiting) + " goroutines wait"
 		if o.Waits > 0 {
-			s += fmt.Sprintf(", %.3g waits/s", o.Waits)
+			s += ", " + observe.Number(o.Waits) + " waits/s"
 		}
 	}
 	if o.InUse > 0 {
-		s += fmt.Sprintf("; %.2g or more in use on average", o.InUse)
+		s += "; at least " + observe.Number(o.InUse) + " in use on average"
 	}
 	if o.Detail != "" && o.Kind != observe.KindWait {
 		s += "; " + o.Detail
@@ -94,11 +92,11 @@ func resource(o observe.Resource) string {
 
 func requests(r *observe.Rate) string {
 	if r == nil {
-		return "rate not known (--metrics or --rate), so no figures per request"
+		return "rate not known: no counter of requests grew (--metrics), the traces show none, and there is no --rate; so no figures per request"
 	}
-	s := fmt.Sprintf("%.3g/s (%s)", r.PerS, r.Source)
+	s := fmt.Sprintf("%s/s (%s)", observe.Number(r.PerS), r.Source)
 	if r.CPUMicros != nil {
-		s += fmt.Sprintf("; %.3g us of CPU", *r.CPUMicros)
+		s += "; " + observe.Number(*r.CPUMicros) + " us of CPU"
 	}
 	if r.Allocated != nil {
 		s += "; " + inBytes(*r.Allocated) + " allocated"
@@ -115,9 +113,9 @@ func cost(c observe.Cost) string {
 		return s + c.How
 	}
 	if c.Range[0] <= 0 {
-		return s + fmt.Sprintf("less than this can measure: at most %.2g cores meanwhile (%s)", max(0, c.Range[1]), c.How)
+		return s + fmt.Sprintf("less than this can measure: at most %s cores meanwhile (%s)", observe.Number(c.Range[1]), c.How)
 	}
-	s += fmt.Sprintf("%.2g cores meanwhile (%.2g to %.2g)", *c.Cores, c.Range[0], c.Range[1])
+	s += fmt.Sprintf("%s cores meanwhile (%s to %s)", observe.Number(*c.Cores), observe.Number(c.Range[0]), observe.Number(c.Range[1]))
 	if c.Share != nil {
 		s += ", " + observe.Percent(*c.Share) + " of its limit over all of the time"
 	}

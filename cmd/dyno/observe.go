@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -24,10 +25,10 @@ const longest = time.Hour
 
 func newObserve() *cobra.Command {
 	var (
-		p                          looks.Plan
-		metrics, counter, fromFile string
-		rate                       float64
-		insecure, asJSON           bool
+		p                 looks.Plan
+		metrics, fromFile string
+		rate              float64
+		insecure, asJSON  bool
 	)
 	cmd := &cobra.Command{
 		Use:   "observe --debug URL",
@@ -56,7 +57,7 @@ request need the rate.`,
 				return usage.Errorf("--for takes %v to 1h, not %v", looks.Least, p.For)
 			case p.PID < 0 || p.PID > 0 && !alive(p.PID):
 				return usage.Errorf("--pid: there is no process %d on this machine; leave it out for one that runs elsewhere", p.PID)
-			case counter != "" && metrics == "":
+			case p.Counter != "" && metrics == "":
 				return usage.Errorf("--counter names a counter of the page of metrics: add --metrics URL")
 			case fromFile != "" && p.Debug.Token != "":
 				return usage.Errorf("--token and --token-file: give one of the two")
@@ -80,13 +81,13 @@ request need the rate.`,
 				p.PID, p.Guessed = local(p.Debug.URL), true
 			}
 			p.Say = func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
-			return printObserved(cmd, p, counter, rate, asJSON)
+			return printObserved(cmd, p, rate, asJSON)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&p.Debug.URL, "debug", "", "debug address of the service, as in http://10.0.0.7:6060")
 	f.StringVar(&metrics, "metrics", "", "URL of the service's page of metrics (Prometheus text)")
-	f.StringVar(&counter, "counter", "", "counter on that page that counts requests (default: the likeliest)")
+	f.StringVar(&p.Counter, "counter", "", "counter on that page that counts requests (default: the likeliest)")
 	usage.Duration(f, &p.For, "for", "", time.Minute, "time for which it looks, 3s to 1h")
 	usage.Rate(f, &rate, "rate", "", "requests per second that the service gets, if nothing else shows it")
 	f.IntVar(&p.PID, "pid", 0, "process of the service on this machine (default: the one that listens at a loopback --debug)")
@@ -97,28 +98,38 @@ request need the rate.`,
 	return cmd
 }
 
-// printObserved looks, and prints what was seen, also after an interrupt.
-func printObserved(cmd *cobra.Command, p looks.Plan, counter string, rate float64, asJSON bool) error {
+// printObserved looks, and prints what was seen, also after an interrupt or if the process ended.
+func printObserved(cmd *cobra.Command, p looks.Plan, rate float64, asJSON bool) error {
 	facts, err := looks.Take(cmd.Context(), p)
 	interrupted := cmd.Context().Err() != nil
-	if err != nil && interrupted {
+	switch {
+	case len(facts.Looks) == 0 && interrupted:
 		return &exit{exitFailed, fmt.Errorf("%s: it was interrupted before the first look was complete, so nothing is known; nothing was changed", p.Debug)}
-	}
-	if err != nil {
+	case len(facts.Looks) == 0:
 		return err
+	case interrupted:
+		err = errInterrupted
 	}
-	facts.Counter, facts.Rate = counter, rate
+	facts.Rate = rate
+	return printFacts(cmd.OutOrStdout(), facts, err, asJSON)
+}
+
+var errInterrupted = errors.New("it was interrupted")
+
+// printFacts prints what was seen of a process. early is why the looks ended early; nil: they did not.
+func printFacts(out io.Writer, facts observe.Facts, early error, asJSON bool) error {
 	r := observe.Of(facts)
+	var err error
 	if asJSON {
-		enc := json.NewEncoder(cmd.OutOrStdout())
+		enc := json.NewEncoder(out)
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
 		err = enc.Encode(r)
 	} else {
-		_, err = io.WriteString(cmd.OutOrStdout(), observationText(r, styleOf(os.Stdout).Width))
+		_, err = io.WriteString(out, observationText(r, styleOf(os.Stdout).Width))
 	}
-	if err == nil && interrupted {
-		return &exit{exitFailed, fmt.Errorf("interrupted after %d of %d looks; the figures above are from those", len(facts.Looks), facts.Planned)}
+	if err == nil && early != nil {
+		err = &exit{exitFailed, fmt.Errorf("ended after %d of %d looks; the figures above are from those: %w", r.Looks, r.Planned, early)}
 	}
 	return err
 }

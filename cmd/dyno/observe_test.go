@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/pprof"
 	"os"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -54,7 +57,7 @@ func TestObserveInterrupted(t *testing.T) {
 	os.Stdout = file
 	code, said := messageWith(t, ctx, []string{"observe", "--debug", strings.TrimPrefix(srv.URL, "http://"), "--token-file", token, "--for", "13s", "--json"})
 	os.Stdout = stdout
-	if code != exitFailed || !strings.Contains(said, "interrupted after 1 of 2 looks; the figures above are from those") || strings.Contains(said, "s3cret") {
+	if code != exitFailed || !strings.Contains(said, "ended after 1 of 2 looks; the figures above are from those: it was interrupted") || strings.Contains(said, "s3cret") {
 		t.Errorf("%d: %s", code, said)
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
@@ -63,6 +66,19 @@ func TestObserveInterrupted(t *testing.T) {
 	var r observe.Report
 	if err := json.NewDecoder(file).Decode(&r); err != nil || r.Schema != "dyno.observation/1" || r.Looks != 1 || r.Planned != 2 || len(r.Resources) == 0 || r.Resources[0].Busy == nil {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// If the process ends meanwhile, what was seen is printed, and the exit code says that it is not all.
+func TestObserveEnded(t *testing.T) {
+	facts := observe.Facts{Planned: 10, Looks: make([]observe.Look, 3)}
+	var out bytes.Buffer
+	err := printFacts(&out, facts, io.ErrUnexpectedEOF, true)
+	if e := (*exit)(nil); !errors.As(err, &e) || e.code != exitFailed || !strings.HasPrefix(err.Error(), "ended after 3 of 10 looks; ") || !errors.Is(err, io.ErrUnexpectedEOF) || !json.Valid(out.Bytes()) {
+		t.Errorf("%v\n%s", err, out.Bytes())
+	}
+	if err := printFacts(&out, facts, nil, false); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -90,8 +106,8 @@ func TestObservationText(t *testing.T) {
 	r := observe.Of(observe.Facts{Planned: 1, Looks: []observe.Look{{Trace: &record.Trace{Seconds: 1, Procs: 2, Waits: []record.Wait{lock}}}}})
 	text := observationText(r, 100)
 	for _, want := range []string{
-		"the busiest is the lock in main.(*store).Put (store.go:31), held 71% of the time (40% to 82%; one",
-		"   71%  40% to 82%        lock in main.(*store).Put (store.go:31): 2 goroutines wait, 100 waits/s",
+		"how busy its resources are is not known; perhaps busy: one or several locks in main.(*store).Put",
+		"     ?  0% to 82%         one or several locks in main.(*store).Put (store.go:31): 2",
 		"     ?                    CPU; use not known",
 		"requests   rate not known", "memory     not known", "what that cost the process is not known", "not seen\n  - ",
 	} {
@@ -103,5 +119,20 @@ func TestObservationText(t *testing.T) {
 		if len(line) > 101 {
 			t.Errorf("%d columns: %s", len(line)-1, line)
 		}
+	}
+}
+
+// Figures are plain numbers.
+func TestPlainNumbers(t *testing.T) {
+	r := &observe.Report{Resources: []observe.Resource{{Kind: observe.KindPool, Name: "main.take", Waiting: 300, Waits: 12345, InUse: 2.5e6}},
+		Ready: new(123456.0), Rate: &observe.Rate{PerS: 54321, CPUMicros: new(0.00001)}, Cost: observe.Cost{Cores: new(0.5), Range: &[2]float64{-1e-6, 1e4}}}
+	text := observationText(r, 0)
+	for _, want := range []string{"300 goroutines wait, 12300 waits/s; at least 2500000 in use", "123000 goroutines wait for a processor", "54300/s", "0.00001 us of CPU", "at most 10000 cores"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if regexp.MustCompile(`\de[+-]\d`).MatchString(text) {
+		t.Error(text)
 	}
 }

@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"maps"
@@ -42,39 +41,98 @@ type Memory struct {
 	total, cycles float64
 }
 
-// maxSeries bounds the series of a page that are kept.
-const maxSeries = 100_000
+const (
+	maxSeries = 100_000 // of a page
+	maxLikely = 100     // counters of a page that may count requests, and are kept
+)
 
-// ParsePage reads a page of metrics. It skips lines that it does not understand: the page has other
-// readers.
+// ParsePage reads a page of metrics; nil: it has more than maxSeries series. It skips lines that it does not
+// understand: the page has other readers.
 func ParsePage(text []byte, at float64) *Page {
 	p := &Page{At: at, Values: map[string]float64{}}
-	in := bufio.NewScanner(bytes.NewReader(text))
-	in.Buffer(nil, 1<<20)
-	for in.Scan() && len(p.Values) < maxSeries {
-		line := strings.TrimSpace(in.Text())
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		end := strings.LastIndexByte(line, '}') + 1
-		if end == 0 {
-			end = max(0, strings.IndexAny(line, " \t"))
-		}
+	for encoded := range bytes.Lines(text) {
+		line := strings.TrimSpace(string(encoded))
+		end := seriesEnd(line)
 		series, rest := line[:end], strings.Fields(line[end:])
 		name, _, labelled := strings.Cut(series, "{")
-		if name == "" || len(rest) == 0 {
+		if name == "" || name[0] == '#' || len(rest) == 0 {
 			continue
 		}
-		v, err := strconv.ParseFloat(rest[0], 64)
-		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		v, ok := count(rest[0])
+		if !ok {
 			continue
 		}
 		if p.Values[name] += v; labelled {
 			p.Values[series] = v
 		}
+		if len(p.Values) > maxSeries {
+			return nil
+		}
 	}
 	return p
 }
+
+// seriesEnd is the length of a name and its labels at the beginning of a line; 0: they do not end. After the
+// value, OpenMetrics permits an exemplar, which has labels, too.
+func seriesEnd(line string) int {
+	end := max(0, strings.IndexAny(line, "{ \t"))
+	if end == len(line) || line[end] != '{' {
+		return end
+	}
+	quoted := false
+	for i := end; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '\\' && quoted:
+			i++
+		case c == '"':
+			quoted = !quoted
+		case c == '}' && !quoted:
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// count reads the value of a counter. What is negative or beyond maxCount is none, so no sum of counters is
+// infinite.
+func count(text string) (v float64, ok bool) {
+	v, err := strconv.ParseFloat(text, 64)
+	return v, err == nil && v >= 0 && v <= maxCount
+}
+
+const maxCount = 1e18
+
+// Only returns the page with what a report may use, and the counter that is named: others can have
+// thousands of series.
+func (p *Page) Only(counter string) *Page {
+	out := &Page{At: p.At, Values: map[string]float64{}}
+	var names []string
+	for name, v := range p.Values {
+		switch {
+		case name == counter, slices.Contains(used, name):
+			out.Values[name] = v
+		case likely(name) > 0:
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names[:min(len(names), maxLikely)] {
+		out.Values[name] = p.Values[name]
+	}
+	return out
+}
+
+// Metrics of Go's client library for Prometheus.
+const (
+	processSeconds = "process_cpu_seconds_total"
+	processStart   = "process_start_time_seconds"
+	allocatedBytes = "go_memstats_alloc_bytes_total"
+	heapBytes      = "go_memstats_heap_alloc_bytes"
+	goroutines     = "go_goroutines"
+	processors     = "go_sched_gomaxprocs_threads"
+)
+
+var used = []string{processSeconds, processStart, allocatedBytes, heapBytes, goroutines, processors}
 
 // ParseMemory reads the runtime's statistics at the end of /debug/pprof/heap?debug=1; nil: there are
 // none.
@@ -86,8 +144,8 @@ func ParseMemory(text []byte, at float64) *Memory {
 		if !ok || !bytes.HasPrefix(line, []byte("# ")) {
 			continue
 		}
-		v, err := strconv.ParseFloat(value, 64)
-		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		v, ok := count(value)
+		if !ok {
 			continue
 		}
 		switch name {
@@ -118,7 +176,7 @@ func pagesOf(readings []Reading) (out []*Page) {
 }
 
 // grew returns the growth of a counter per second, between the times of its own two readings; false:
-// it is not there, or the process began again.
+// it is not there, or fell.
 func grew(pages []*Page, name string) (float64, bool) {
 	if len(pages) < 2 {
 		return 0, false
@@ -126,7 +184,7 @@ func grew(pages []*Page, name string) (float64, bool) {
 	first, last := pages[0], pages[len(pages)-1]
 	from, there := first.Values[name]
 	to, still := last.Values[name]
-	if took := last.At - first.At; there && still && took > 0 && to >= from && !math.IsInf(to-from, 0) {
+	if took := last.At - first.At; there && still && took > 0 && to >= from {
 		return (to - from) / took, true
 	}
 	return 0, false
@@ -154,13 +212,13 @@ func (s *seen) memory(readings []Reading) Memory {
 	pages := pagesOf(readings)
 	if len(pages) > 0 {
 		last := pages[len(pages)-1]
-		if v, ok := last.Values["go_memstats_heap_alloc_bytes"]; ok && m.Heap == nil {
+		if v, ok := last.Values[heapBytes]; ok && m.Heap == nil {
 			m.Heap, m.Source = &v, "the page of metrics"
 		}
-		if v, ok := grew(pages, "go_memstats_alloc_bytes_total"); ok && m.Allocated == nil && last.At-pages[0].At >= farApart {
+		if v, ok := grew(pages, allocatedBytes); ok && m.Allocated == nil && last.At-pages[0].At >= farApart {
 			m.Allocated, m.Source = &v, "the page of metrics"
 		}
-		if v, ok := last.Values["go_goroutines"]; ok {
+		if v, ok := last.Values[goroutines]; ok {
 			m.Live = &v
 		}
 	}
@@ -234,14 +292,15 @@ func startsPerRequest(function string) bool {
 }
 
 // likeliest returns the counter that most likely counts the requests which the process serves, and
-// the others that may. Those of requests that it sends, of failures, and of its own pages do not.
+// the others that may. Those of requests that it sends, of failures, and of its own pages do not, nor those
+// that did not grow: libraries register counters that no request uses.
 func likeliest(pages []*Page) (name string, others []string) {
 	best := 0
 	if len(pages) < 2 {
 		return "", nil
 	}
 	for _, n := range slices.Sorted(maps.Keys(pages[0].Values)) {
-		if _, ok := grew(pages, n); !ok || strings.Contains(n, "{") {
+		if v, ok := grew(pages, n); !ok || v == 0 {
 			continue
 		}
 		points := likely(n)

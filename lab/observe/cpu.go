@@ -1,20 +1,22 @@
 package observe
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+)
 
 // CPU is what the process uses, and of how much.
 type CPU struct {
 	Cores  *float64 `json:"cores"` // null: not known
 	Source string   `json:"source,omitempty"`
-	Limit  *float64 `json:"limit_cores"` // GOMAXPROCS; null: not known
+	Limit  *float64 `json:"limit_cores"` // GOMAXPROCS, or the CPU quota if that is known and lower; null: not known
 	// Profile is the use by the CPU profile: it lacks what the kernel does for the process outside of
 	// its threads; null: there is none.
 	Profile *float64 `json:"profile_cores"`
 
 	low, high float64
+	limit     string // what Limit is
 }
-
-const processSeconds = "process_cpu_seconds_total"
 
 // slice is the use of CPU between two readings.
 type slice struct {
@@ -22,41 +24,50 @@ type slice struct {
 	looking    bool
 }
 
-// slicesOf returns the use between readings of the best counter: the kernel's, or that of the page of
-// metrics.
-func slicesOf(readings []Reading) (out []slice, source string) {
-	kernel := func(r Reading) *Point { return r.Process }
-	page := func(r Reading) *Point {
+// cpuCounters are the counters of CPU time, the best first.
+var cpuCounters = []struct {
+	source string
+	of     func(Reading) *Point
+}{
+	{"process CPU time in /proc", func(r Reading) *Point { return r.Process }},
+	{processSeconds + " of the page of metrics", func(r Reading) *Point {
 		if r.Page == nil {
 			return nil
 		}
-		if v, ok := r.Page.Values[processSeconds]; ok {
-			return &Point{r.Page.At, v}
+		v, ok := r.Page.Values[processSeconds]
+		if !ok {
+			return nil
 		}
-		return nil
-	}
-	for _, by := range []struct {
-		of     func(Reading) *Point
-		source string
-	}{{kernel, "process CPU time in /proc"}, {page, processSeconds + " of the page of metrics"}} {
-		var before *Point
-		looking := false
-		for _, r := range readings {
-			looking = looking || r.Looking
-			p := by.of(r)
-			if p == nil {
-				continue
-			}
-			if before != nil && p.At > before.At && p.Value >= before.Value {
-				out = append(out, slice{p.At - before.At, p.Value - before.Value, looking})
-			}
-			before, looking = p, false
-		}
-		if len(out) > 0 {
-			return out, by.source
+		return &Point{r.Page.At, v}
+	}},
+}
+
+// slicesOf returns the use between readings of the best counter.
+func slicesOf(readings []Reading) (out []slice, source string) {
+	for _, c := range cpuCounters {
+		if out := slicesBy(readings, c.of); len(out) > 0 {
+			return out, c.source
 		}
 	}
 	return nil, ""
+}
+
+// slicesBy returns the use between readings of one counter.
+func slicesBy(readings []Reading, of func(Reading) *Point) (out []slice) {
+	var before *Point
+	looking := false
+	for _, r := range readings {
+		looking = looking || r.Looking
+		p := of(r)
+		if p == nil {
+			continue
+		}
+		if before != nil && p.At > before.At && p.Value >= before.Value {
+			out = append(out, slice{p.At - before.At, p.Value - before.Value, looking})
+		}
+		before, looking = p, false
+	}
+	return out
 }
 
 // use returns the use in those slices that are looked at, or in the others; in all is the use of CPU
@@ -79,10 +90,15 @@ func use(all []slice, looking bool) (each sample, inAll, took float64) {
 const leastSlice = 0.3
 
 func (s *seen) cpu(f Facts) (c CPU) {
-	if s.merged.Procs > 0 {
-		c.Limit = new(float64(s.merged.Procs))
-	} else if pages := pagesOf(f.Readings); len(pages) > 0 && pages[0].Values["go_sched_gomaxprocs_threads"] > 0 {
-		c.Limit = new(pages[0].Values["go_sched_gomaxprocs_threads"])
+	procs := float64(s.merged.Procs)
+	if pages := pagesOf(f.Readings); procs == 0 && len(pages) > 0 {
+		procs = pages[0].Values[processors]
+	}
+	switch {
+	case f.Quota > 0 && f.Quota < procs:
+		c.Limit, c.limit = &f.Quota, fmt.Sprintf("CPU quota; GOMAXPROCS is %.0f", procs)
+	case procs > 0:
+		c.Limit, c.limit = &procs, "GOMAXPROCS"
 	}
 	var profiled sample
 	for _, p := range s.profiles {
@@ -116,13 +132,13 @@ func (s *seen) resourceCPU(c CPU) Resource {
 	case c.Cores == nil:
 		r.Detail = "use not known"
 	case c.Limit == nil:
-		r.Detail = fmt.Sprintf("%.3g cores of an unknown number (%s)", *c.Cores, c.Source)
+		r.Detail = fmt.Sprintf("%s cores of an unknown number (%s)", Number(*c.Cores), c.Source)
 	default:
 		busy := clip(*c.Cores / *c.Limit)
 		r.Busy, r.Low, r.High = &busy, clip(c.low / *c.Limit), clip(c.high / *c.Limit)
-		r.Detail = fmt.Sprintf("%.3g cores of %.0f (GOMAXPROCS), by %s", *c.Cores, *c.Limit, c.Source)
+		r.Detail = fmt.Sprintf("%s cores of %s (%s), by %s", Number(*c.Cores), Number(*c.Limit), c.limit, c.Source)
 		if c.Profile != nil && *c.Profile != *c.Cores {
-			r.Detail += fmt.Sprintf("; %.3g by the CPU profile", *c.Profile)
+			r.Detail += "; " + Number(*c.Profile) + " by the CPU profile"
 		}
 	}
 	return r
@@ -160,11 +176,25 @@ func (s *seen) cost(f Facts, c CPU) Cost {
 	}
 	a, lowA, highA := during.mean()
 	b, lowB, highB := otherwise.mean()
-	out.Cores, out.Range = new(a-b), &[2]float64{a - b - (highA-lowA)/2 - (highB-lowB)/2, a - b + (highA-lowA)/2 + (highB-lowB)/2}
 	out.Looking = looked
+	half := (highA-lowA)/2 + (highB-lowB)/2
+	if a-b+half < 0 {
+		out.How = "not known: the process used less CPU while it was looked at than otherwise, so its load changed"
+		return out
+	}
+	out.Cores, out.Range = new(a-b), &[2]float64{a - b - half, a - b + half}
 	if c.Limit != nil && f.Seconds > 0 {
 		out.Share = new((a - b) * looked / f.Seconds / *c.Limit)
 	}
 	out.How = "measured: " + source + " while it was looked at, less that while it was not"
 	return out
+}
+
+// Number formats a figure with three significant digits, and never with an exponent.
+func Number(v float64) string {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
+	if err != nil {
+		short = v
+	}
+	return strconv.FormatFloat(short, 'f', -1, 64)
 }

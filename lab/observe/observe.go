@@ -25,6 +25,7 @@ type Facts struct {
 	Readings []Reading // counters, in order of time
 	Counter  string    // of Page.Values that counts requests; empty: the likeliest
 	Rate     float64   // requests/s as the user knows them; 0: not given
+	Quota    float64   // cores that the control groups of the process grant it; 0: no limit, or not known
 	Fetched  int64     // bytes of all answers
 	InUse    int       // times at which another client's profile or trace had to end first
 	Missing  []string  // what could not be taken, and why
@@ -43,7 +44,7 @@ type Report struct {
 	Summary string  `json:"summary"` // the busiest resource, in words
 	Seconds float64 `json:"seconds"` // of the whole observation
 	Looks   int     `json:"looks"`
-	Planned int     `json:"planned_looks"` // more than looks: it was interrupted
+	Planned int     `json:"planned_looks"` // more than looks: it ended early
 	Traced  float64 `json:"traced_s"`      // length of all traces
 
 	Resources []Resource `json:"resources"` // the busiest first; those of an unknown share last
@@ -92,6 +93,7 @@ type Resource struct {
 // Of reports on a process.
 func Of(f Facts) *Report {
 	r := &Report{Schema: "dyno.observation/1", Seconds: f.Seconds, Looks: len(f.Looks), Planned: f.Planned}
+	f = f.own()
 	s := seenIn(f)
 	if !s.moments {
 		r.Traced = s.merged.Seconds
@@ -322,7 +324,7 @@ func notSeen(f Facts, s *seen, r *Report) []string {
 	return append(out,
 		"pools that are nearly all in use, and locks that are held, while nothing waits for them",
 		"goroutines that share their work with others of the same function (workers): only single ones are listed",
-		"other processes of the machine, a CPU quota below GOMAXPROCS, and what a hypervisor takes",
+		"other processes of the machine, a CPU quota that the row of the CPU does not name, and what a hypervisor takes",
 		"limits of downstreams, and limits that refuse: rates, full queues, file descriptors",
 	)
 }

@@ -44,7 +44,7 @@ func (s *seen) inCallsOf(pkg string) (mean float64) {
 	return mean
 }
 
-func millis(seconds float64) string { return fmt.Sprintf("%.3g ms", 1000*seconds) }
+func millis(seconds float64) string { return Number(1000*seconds) + " ms" }
 
 // ofPool reports whether a goroutine waits for a pool.
 func (s *seen) ofPool(w record.Wait) bool {

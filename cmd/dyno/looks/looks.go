@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -19,16 +20,20 @@ import (
 	"strings"
 	"time"
 
+	"dyno/cmd/dyno/usage"
 	"dyno/lab/observe"
+	"dyno/lab/probe/host"
 	"dyno/lab/probe/procfs"
 	"dyno/lab/probe/profiling"
 	"dyno/lab/record/redact"
+	"dyno/lab/scenario/document"
 )
 
 // Plan says at what to look, and for what time.
 type Plan struct {
 	Debug   profiling.Address
 	Metrics profiling.Address // page of metrics; without a URL there is none
+	Counter string            // on that page, which must have it; empty: none is named
 	PID     int               // of the process, if it is on this machine; 0: it is not known
 	Guessed bool              // PID is the process that listens at the address, which may only forward to another one
 	For     time.Duration
@@ -52,15 +57,19 @@ const (
 )
 
 // Take looks at the process. If ctx ends before the planned time, it returns what was seen until
-// then; with nothing seen, or if the process cannot be looked at, it returns an error.
+// then; if the process stops answering, it also returns an error. With nothing seen, or if the process
+// cannot be looked at, it returns only an error.
 func Take(ctx context.Context, p Plan) (observe.Facts, error) {
-	w := &watch{Plan: p, debug: profiling.NewSingle(p.Debug), tracing: true, began: time.Now()}
+	w := &watch{Plan: p, debug: profiling.NewSingle(p.Debug), profiling: true, tracing: true, statistics: true, began: time.Now()}
 	defer w.debug.Close()
 	if err := w.check(ctx); err != nil {
 		return w.facts, err
 	}
 	if err := w.checkPID(ctx); err != nil {
 		return w.facts, err
+	}
+	if w.PID > 0 {
+		w.facts.Quota, _ = host.Quota(w.PID)
 	}
 	if p.Metrics.URL != "" {
 		w.metrics = profiling.NewSingle(p.Metrics)
@@ -71,33 +80,15 @@ func Take(ctx context.Context, p Plan) (observe.Facts, error) {
 	}
 	w.Say(fmt.Sprintf("looking at %s for %v; Ctrl-C prints what is known until then", p.Debug, p.For))
 	w.began = time.Now()
-	n := min(most, max(1, int(p.For/every)))
-	w.facts.Planned = n
-	slot := p.For / time.Duration(n)
-	w.read(ctx, false)
-	for i := range n {
-		start := time.Duration(i) * slot
-		room := max(0, slot-profileFor-traceFor-again)
-		w.pauseUntil(ctx, start+time.Duration(rand.Int64N(int64(room)+1)))
-		w.read(ctx, false)
-		if ctx.Err() != nil || w.look(ctx, n-i) != nil {
-			break
-		}
-		w.read(ctx, true)
-		w.Say(fmt.Sprintf("look %d of %d; %v left", i+1, n, max(0, p.For-time.Since(w.began)).Round(time.Second)))
-	}
-	if w.lost == nil {
-		w.pauseUntil(ctx, p.For)
-		w.read(ctx, false)
-	}
-	w.facts.Seconds = w.now()
+	w.looks(ctx, min(most, max(1, int(p.For/every))))
+	w.facts.Seconds, w.facts.Counter = w.now(), p.Counter
 	w.facts.Fetched = w.debug.Fetched()
 	if w.metrics != nil {
 		w.facts.Fetched += w.metrics.Fetched()
 	}
 	switch {
 	case len(w.facts.Looks) > 0:
-		return w.facts, nil
+		return w.facts, w.lost
 	case ctx.Err() != nil:
 		return w.facts, fmt.Errorf("it was interrupted before the first look was complete, so nothing is known: %w", ctx.Err())
 	case w.lost != nil:
@@ -106,12 +97,41 @@ func Take(ctx context.Context, p Plan) (observe.Facts, error) {
 	return w.facts, fmt.Errorf("nothing could be taken from %s: %s", p.Debug, strings.Join(w.facts.Missing, "; "))
 }
 
+// looks takes n looks, each at a random moment of its part of the time. It ends early with ctx, with the
+// process, or with the planned time.
+func (w *watch) looks(ctx context.Context, n int) {
+	w.facts.Planned = n
+	slot := w.For / time.Duration(n)
+	w.read(ctx, false)
+	for i := range n {
+		start := time.Duration(i) * slot
+		room := max(0, slot-profileFor-traceFor-again)
+		w.pauseUntil(ctx, start+time.Duration(rand.Int64N(int64(room)+1)))
+		if i > 0 && time.Since(w.began)+profileFor > w.For {
+			w.note(fmt.Sprintf("%d of %d looks", n-i, n), errNoTime)
+			break
+		}
+		w.read(ctx, false)
+		if ctx.Err() != nil || w.look(ctx, n-i) != nil {
+			break
+		}
+		w.read(ctx, true)
+		w.Say(fmt.Sprintf("look %d of %d; %v left", i+1, n, max(0, w.For-time.Since(w.began)).Round(time.Second)))
+	}
+	if w.lost == nil {
+		w.pauseUntil(ctx, w.For)
+		w.read(ctx, false)
+	}
+}
+
 type watch struct {
 	Plan
 	debug, metrics *profiling.Single // metrics: nil if there is none
 	facts          observe.Facts
 	began          time.Time
-	tracing        bool
+	profiling      bool    // CPU profiles are asked for
+	tracing        bool    // traces are asked for
+	statistics     bool    // the runtime's memory statistics are asked for
 	perSecond      float64 // bytes of a trace; 0: not known
 	traced         int     // bytes of all traces
 	delay          float64 // s from the end of a wait until a goroutine runs, in the first trace
@@ -163,7 +183,14 @@ func (w *watch) checkMetrics(ctx context.Context) error {
 	case len(page.Values) == 0:
 		return fmt.Errorf("--metrics: %s has no metrics in the text format of Prometheus; give the URL of the page itself, as in http://10.0.0.7:6060/metrics", w.Metrics)
 	}
-	return nil
+	if _, there := page.Values[w.Counter]; there || w.Counter == "" {
+		return nil
+	}
+	hint := "give it as the page writes it, with all of its labels or with none"
+	if near, ok := document.Nearest(w.Counter, slices.Sorted(maps.Keys(page.Values))); ok {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return usage.Errorf("--counter: %s has no counter %q; %s", w.Metrics, document.Clip(w.Counter), hint)
 }
 
 // page reads the page of metrics. Its time is the middle of the request.
@@ -177,7 +204,11 @@ func (w *watch) page(ctx context.Context) (*observe.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	return observe.ParsePage(text, (before+w.now())/2), nil
+	page := observe.ParsePage(text, (before+w.now())/2)
+	if page == nil {
+		return nil, fmt.Errorf("%s has too many series; give a page of the process alone", w.Metrics)
+	}
+	return page, nil
 }
 
 func (w *watch) now() float64 { return time.Since(w.began).Seconds() }
@@ -185,9 +216,10 @@ func (w *watch) now() float64 { return time.Since(w.began).Seconds() }
 // read reads all counters.
 func (w *watch) read(ctx context.Context, looking bool) {
 	r := observe.Reading{Looking: looking}
-	if looking || len(w.facts.Readings) == 0 {
+	if w.statistics && (looking || len(w.facts.Readings) == 0) {
 		before := w.now()
 		text, err := w.debug.Statistics(ctx)
+		w.statistics = !errors.Is(err, profiling.ErrTooLarge)
 		w.note("the runtime's memory statistics", err)
 		if err == nil {
 			r.Memory = observe.ParseMemory(text, (before+w.now())/2)
@@ -203,7 +235,9 @@ func (w *watch) read(ctx context.Context, looking bool) {
 	if w.metrics != nil {
 		page, err := w.page(ctx)
 		w.note("the page of metrics", err)
-		r.Page = page
+		if page != nil {
+			r.Page = page.Only(w.Counter)
+		}
 	}
 	if ctx.Err() == nil {
 		w.facts.Readings = append(w.facts.Readings, r)
@@ -214,33 +248,38 @@ func (w *watch) read(ctx context.Context, looking bool) {
 // CPU profile would count. It returns an error if the process does not answer any more.
 func (w *watch) look(ctx context.Context, left int) error {
 	var l observe.Look
-	err := w.patient(ctx, func() (err error) {
-		l.CPU, err = w.debug.CPU(ctx, profileFor)
-		return err
-	})
-	w.note("the CPU profile", err)
+	if w.profiling {
+		err := w.patient(ctx, func() (err error) {
+			l.CPU, err = w.debug.CPU(ctx, profileFor)
+			return err
+		})
+		w.profiling = !profiling.InUse(err)
+		w.note("the CPU profile", err)
+	}
 	if w.tracing {
-		traced := w.trace(ctx, &l, left)
-		w.tracing = w.tracing && (traced == nil || w.perSecond > 0 || profiling.InUse(traced))
-		w.note("the execution trace", traced)
+		err := w.trace(ctx, &l, left)
+		w.tracing = w.tracing && !profiling.InUse(err) && (err == nil || w.perSecond > 0)
+		w.note("the execution trace", err)
 	}
 	if w.perSecond == 0 && ctx.Err() == nil {
-		var dumped error
-		l.Moments, dumped = w.debug.Goroutines(ctx, dumps)
-		w.note("profiles of the goroutines", dumped)
+		var err error
+		l.Moments, err = w.debug.Goroutines(ctx, dumps)
+		w.note("profiles of the goroutines", err)
 	}
-	var status *profiling.StatusError
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case l != observe.Look{}:
 		w.facts.Looks = append(w.facts.Looks, l)
-	case err != nil && !errors.As(err, &status):
-		w.lost = fmt.Errorf("%s does not answer any more: %w", w.Debug, err)
-		w.note(fmt.Sprintf("what came after look %d", len(w.facts.Looks)), w.lost)
-		return w.lost
+		return nil
 	}
-	return nil
+	err := profiling.Pprof(ctx, w.Debug)
+	if status := (*profiling.StatusError)(nil); err == nil || errors.As(err, &status) || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	w.lost = fmt.Errorf("%s does not answer any more: %w", w.Debug, err)
+	w.note(fmt.Sprintf("what came after look %d", len(w.facts.Looks)), w.lost)
+	return w.lost
 }
 
 // trace takes an execution trace as long as the size of the earlier ones permits.
@@ -276,17 +315,21 @@ func (w *watch) trace(ctx context.Context, l *observe.Look, left int) error {
 	}
 	if delay > 2*w.delay && delay > slowReady {
 		w.tracing = false
-		return fmt.Errorf("the run-queue delay grew from %.2g to %.2g ms, so no further one was taken", 1e3*w.delay, 1e3*delay)
+		return fmt.Errorf("the run-queue delay grew from %s to %s ms, so no further one was taken", observe.Number(1e3*w.delay), observe.Number(1e3*delay))
 	}
 	return nil
 }
 
-// patient tries again while another client has the profile: the runtime permits one at a time.
+// patient tries again while another client has the profile: the runtime permits one at a time. It gives
+// up after some time, or when the planned time ends.
 func (w *watch) patient(ctx context.Context, take func() error) error {
 	for begun := time.Now(); ; {
 		err := take()
-		if !profiling.InUse(err) || time.Since(begun) > patience || ctx.Err() != nil {
+		if !profiling.InUse(err) || ctx.Err() != nil {
 			return err
+		}
+		if time.Since(begun) > patience || time.Since(w.began)+again > max(w.For, Least) {
+			return fmt.Errorf("%w; after %.0f s of tries it was not asked for again", err, time.Since(begun).Seconds())
 		}
 		if w.facts.InUse++; w.facts.InUse == 1 {
 			w.Say("another client profiles this process; waiting for it to end")
@@ -307,6 +350,8 @@ func (w *watch) note(what string, err error) {
 }
 
 const maxNotes = 10
+
+var errNoTime = errors.New("the others took longer than planned")
 
 // pauseUntil waits until a time after the beginning.
 func (w *watch) pauseUntil(ctx context.Context, at time.Duration) {

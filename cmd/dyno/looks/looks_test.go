@@ -1,7 +1,9 @@
 package looks
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/http/pprof"
@@ -13,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"dyno/cmd/dyno/usage"
 	"dyno/lab/probe/profiling"
 )
 
@@ -95,9 +98,51 @@ func TestInUse(t *testing.T) {
 		return true
 	})
 	said := ""
-	f, err := Take(t.Context(), Plan{Debug: debug, For: brief, Say: func(s string) { said += s + "\n" }})
-	if err != nil || f.InUse != 4 || len(f.Looks) != 1 || f.Looks[0].CPU == nil || f.Looks[0].Trace == nil || strings.Count(said, "another client") != 1 {
+	w := watching(debug, time.Hour)
+	defer w.debug.Close()
+	w.Say = func(s string) { said += s + "\n" }
+	err := w.look(t.Context(), 1)
+	if f := w.facts; err != nil || f.InUse != 4 || len(f.Looks) != 1 || f.Looks[0].CPU == nil || f.Looks[0].Trace == nil || strings.Count(said, "another client") != 1 {
 		t.Errorf("%+v, %v, %q", f, err, said)
+	}
+}
+
+// watching is a watch of a process that began now.
+func watching(at profiling.Address, length time.Duration) *watch {
+	return &watch{Plan: Plan{Debug: at, For: length, Say: silent}, debug: profiling.NewSingle(at), profiling: true, tracing: true, statistics: true, began: time.Now()}
+}
+
+// A profiler in the process that never ends is waited for once, and never beyond the planned time.
+func TestAlwaysInUse(t *testing.T) {
+	asked := map[string]int{}
+	w := watching(serve(t, func(w http.ResponseWriter, r *http.Request) bool {
+		asked[r.URL.Path]++
+		text, ours := map[string]string{"/debug/pprof/profile": "cpu profiling already in use", "/debug/pprof/trace": "tracing is already enabled"}[r.URL.Path]
+		if ours {
+			http.Error(w, text, http.StatusInternalServerError)
+		}
+		return ours
+	}), brief)
+	defer w.debug.Close()
+	w.began = w.began.Add(-Least)
+	for range 2 {
+		if err := w.look(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f := w.facts; asked["/debug/pprof/profile"] != 1 || asked["/debug/pprof/trace"] != 1 || len(f.Looks) != 2 || f.Looks[1].Moments == nil || len(f.Missing) != 2 || !strings.Contains(f.Missing[0], "not asked for again") {
+		t.Errorf("%v, %+v", asked, f)
+	}
+}
+
+// The looks end with the planned time, if some take longer than planned.
+func TestPlannedTime(t *testing.T) {
+	w := watching(serve(t, nil), time.Hour)
+	defer w.debug.Close()
+	w.began = w.began.Add(-time.Hour)
+	w.looks(t.Context(), 3)
+	if f := w.facts; len(f.Looks) != 1 || f.Planned != 3 || len(f.Missing) != 1 || !strings.HasPrefix(f.Missing[0], "2 of 3 looks: ") {
+		t.Errorf("%+v", f)
 	}
 }
 
@@ -217,15 +262,56 @@ func TestInterrupt(t *testing.T) {
 
 // A process that ends meanwhile ends the looks, and not only after the planned time.
 func TestProcessThatEnds(t *testing.T) {
-	debug := serve(t, func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.URL.Path != "/debug/pprof/" {
+	var ended atomic.Bool
+	debug := serve(t, func(http.ResponseWriter, *http.Request) bool {
+		if ended.Load() {
 			panic(http.ErrAbortHandler)
 		}
 		return false
 	})
-	_, err := Take(t.Context(), Plan{Debug: debug, For: brief, Say: silent})
-	if err == nil || !strings.Contains(err.Error(), "does not answer any more") || !strings.Contains(err.Error(), debug.URL) {
-		t.Errorf("%v", err)
+	w := watching(debug, time.Hour)
+	defer w.debug.Close()
+	if err := w.look(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	ended.Store(true)
+	err := w.look(t.Context(), 1)
+	if err == nil || err != w.lost || len(w.facts.Looks) != 1 || !strings.Contains(err.Error(), "does not answer any more") || !strings.Contains(err.Error(), debug.URL) {
+		t.Errorf("%v, %+v", err, w.facts)
+	}
+}
+
+// A counter that the page does not have is an error of the command line, which names a similar one.
+func TestCounter(t *testing.T) {
+	at := serve(t, func(w http.ResponseWriter, r *http.Request) bool {
+		w.Write([]byte("http_requests_total{code=\"200\"} 1\n"))
+		return r.URL.Path == "/metrics"
+	})
+	for counter, want := range map[string]string{"": "", "http_requests_total": "", `http_requests_total{code="200"}`: "",
+		"http_request_total": `did you mean "http_requests_total"?`, "jobs": "as the page writes it"} {
+		w := &watch{Plan: Plan{Metrics: at, Counter: counter}, metrics: profiling.NewSingle(at), began: time.Now()}
+		err := w.checkMetrics(t.Context())
+		if mistyped := (*usage.Error)(nil); (err != nil) != (want != "") || err != nil && (!errors.As(err, &mistyped) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), at.URL)) {
+			t.Errorf("%q: %v", counter, err)
+		}
+		w.metrics.Close()
+	}
+}
+
+// Pages of which only the beginning would be read are refused, and not asked for again.
+func TestLargePages(t *testing.T) {
+	asked := 0
+	at := serve(t, func(w http.ResponseWriter, r *http.Request) bool {
+		asked++
+		w.Write(bytes.Repeat([]byte("# TotalAlloc = 1\n"), 1<<20))
+		return true
+	})
+	w := watching(at, time.Hour)
+	defer w.debug.Close()
+	w.read(t.Context(), true)
+	w.read(t.Context(), true)
+	if f := w.facts; asked != 1 || f.Readings[0].Memory != nil || len(f.Missing) != 1 || !strings.Contains(f.Missing[0], "more than 16 MB") || !strings.Contains(f.Missing[0], at.URL) {
+		t.Errorf("%d, %+v", asked, f)
 	}
 }
 
@@ -233,7 +319,8 @@ func TestProcessThatEnds(t *testing.T) {
 func TestTracesAreBounded(t *testing.T) {
 	asked := 0
 	at := serve(t, func(_ http.ResponseWriter, r *http.Request) bool { asked++; return false })
-	w := &watch{Plan: Plan{Debug: at, Say: silent}, debug: profiling.NewSingle(at), tracing: true, perSecond: 100 << 20, traced: traceBytes - 1<<20, began: time.Now()}
+	w := watching(at, time.Hour)
+	w.perSecond, w.traced = 100<<20, traceBytes-1<<20
 	defer w.debug.Close()
 	if err := w.look(t.Context(), 2); err != nil || w.tracing || asked != 1 || len(w.facts.Looks) != 1 || w.facts.Looks[0].Trace != nil || len(w.facts.Missing) != 1 || !strings.Contains(w.facts.Missing[0], "99 MB of 100 MB") {
 		t.Errorf("%d requests, %v, %+v", asked, err, w.facts)

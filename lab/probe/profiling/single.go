@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -96,7 +97,7 @@ func (s *Single) Statistics(ctx context.Context) ([]byte, error) {
 	return s.Page(ctx, PathPprof+"heap?debug=1")
 }
 
-// Page reads a page of text.
+// Page reads a page of text. The error wraps ErrTooLarge if it has more than maxPage bytes.
 func (s *Single) Page(ctx context.Context, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, pageWithin)
 	defer cancel()
@@ -105,15 +106,24 @@ func (s *Single) Page(ctx context.Context, path string) ([]byte, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPage))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPage+1))
 	s.fetched += int64(len(body))
 	if err == nil && resp.StatusCode != http.StatusOK {
 		err = Unexpected(resp, body)
 	}
-	return body, err
+	if err == nil && len(body) > maxPage {
+		err = fmt.Errorf("%s: %w: it has more than %d MB", bare(resp.Request.URL), ErrTooLarge, maxPage>>20)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return body, nil
 }
 
 const maxPage = 16 << 20 // bytes of a page of text
+
+// ErrTooLarge is returned for a page of which only a part would be read.
+var ErrTooLarge = errors.New("the answer is too large")
 
 // InUse reports whether err is the answer of a target that another client profiles or traces: the
 // runtime permits one CPU profile and one trace at a time.
