@@ -106,8 +106,8 @@ func TestObservationText(t *testing.T) {
 	r := observe.Of(observe.Facts{Planned: 1, Looks: []observe.Look{{Trace: &record.Trace{Seconds: 1, Procs: 2, Waits: []record.Wait{lock}}}}})
 	text := observationText(r, 100)
 	for _, want := range []string{
-		"the busiest is the lock in main.(*store).Put (store.go:31), held 71% of the time (50% to 77%; one",
-		"   71%  50% to 77%        lock in main.(*store).Put (store.go:31): 2 goroutines wait, 100 waits/s",
+		"the busiest is the lock in main.(*store).Put (store.go:31), held 71% of the time (40% to 82%; one",
+		"   71%  40% to 82%        lock in main.(*store).Put (store.go:31): 2 goroutines wait, 100 waits/s",
 		"     ?                    CPU; use not known",
 		"requests   rate not known", "memory     not known", "what that cost the process is not known", "not seen\n  - ",
 	} {

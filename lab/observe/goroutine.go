@@ -13,6 +13,7 @@ type lonely struct {
 	entry     record.Frame
 	low, high sample // busy, 0 in looks in which it was not alone: without and with waits of which the trace does not show whether they are work
 	asleep    float64
+	waits     int64 // that ended
 }
 
 // goroutines lists the single goroutines that are busy. One is busy while it runs, is ready to run,
@@ -27,17 +28,23 @@ func (s *seen) goroutines() (out []Resource) {
 			}
 			one := all[g.Entry.Function]
 			if one == nil {
-				one = &lonely{g.Entry, make(sample, len(s.looks)), make(sample, len(s.looks)), 0}
+				one = &lonely{g.Entry, make(sample, len(s.looks)), make(sample, len(s.looks)), 0, 0}
 				all[g.Entry.Function] = one
 			}
 			var asleep float64
 			one.low[i], one.high[i], asleep = work(t, g, s.moments)
 			one.asleep += asleep / float64(len(s.looks))
+			for _, w := range t.Waits {
+				if w.Entry.Function == g.Entry.Function {
+					one.waits += w.Count
+				}
+			}
 		}
 	}
 	for _, one := range all {
 		busy, low, _ := one.low.mean()
 		_, _, high := one.high.mean()
+		low, high = widened(low, high, len(s.looks), float64(one.waits))
 		if clip(high) < quiet {
 			continue
 		}

@@ -108,6 +108,7 @@ func (s *seen) locks() (out []Resource) {
 		mean, low, _ := c.low.mean()
 		most, _, high := c.high.mean()
 		busy := math.Sqrt((mean + clip(most)) / 2)
+		low, high = widened(low, high, len(s.looks), c.count*s.merged.Seconds)
 		r.Low, r.High = clip(low), steady(clip(high))
 		switch {
 		case s.moments:

@@ -38,8 +38,10 @@ func alone(function string, running, waiting, syscall float64) record.Group {
 	return record.Group{Entry: entry(function), Goroutines: 1, Running: running, Waiting: waiting, Syscall: syscall}
 }
 
+// traced has three looks, which show the same.
 func traced(groups []record.Group, waits ...record.Wait) Facts {
-	return Facts{Planned: 1, Looks: []Look{{Trace: &record.Trace{Seconds: 1, Procs: 2, Groups: groups, Waits: waits}}}}
+	look := Look{Trace: &record.Trace{Seconds: 1, Procs: 2, Groups: groups, Waits: waits}}
+	return Facts{Planned: 3, Looks: []Look{look, look, look}}
 }
 
 func find(t *testing.T, r *Report, kind string) []Resource {
@@ -330,6 +332,20 @@ func TestRate(t *testing.T) {
 		if r == nil || math.Abs(r.PerS-tt.want) > 1e-9 || !strings.Contains(r.Source, tt.source) {
 			t.Errorf("%s: %+v", tt.name, r)
 		}
+	}
+}
+
+// One look is sure of what it shows only as far as it has waits to count.
+func TestOneLook(t *testing.T) {
+	f := traced(nil, wait("sync", locking, 0.4, 25, 10))
+	f.Looks = f.Looks[:1]
+	if found := find(t, Of(f), KindLock); len(found) != 1 || math.Abs(found[0].Low-0.24) > 1e-9 || math.Abs(found[0].High-steady(0.56)) > 1e-9 {
+		t.Errorf("%+v", found)
+	}
+	f = traced([]record.Group{alone("main.(*store).loop", 0.4, 0.6, 0)}, wait("chan receive", "runtime.chanrecv1 < main.(*store).loop", 0.6, 25, 1))
+	f.Looks = f.Looks[:1]
+	if found := find(t, Of(f), KindGoroutine); len(found) != 1 || math.Abs(found[0].Low-0.24) > 1e-9 || math.Abs(found[0].High-0.56) > 1e-9 {
+		t.Errorf("%+v", found)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 func (s *seen) pools() (out []Resource) {
 	for _, c := range s.contentions(ofPool, poolName) {
 		busy, low, _ := c.low.mean()
+		low, _ = widened(low, 1, len(s.looks), c.count*s.merged.Seconds)
 		r := Resource{Kind: KindPool, Name: c.frame.Function, Place: place(c.frame), Low: clip(low), High: 1, Waiting: c.waiting, Waits: c.count}
 		if s.moments {
 			r.Low, busy = 0, utilisation(c.waiting, varied)

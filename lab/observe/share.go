@@ -33,6 +33,16 @@ func (s sample) mean() (mean, low, high float64) {
 	return mean, mean - half, mean + half
 }
 
+// widened widens the range of a share of fewer than three looks by the error of counting the waits in
+// them. Without any, the looks show one state.
+func widened(low, high float64, looks int, waits float64) (float64, float64) {
+	if looks >= 3 || waits <= 0 {
+		return low, high
+	}
+	off := 2 / math.Sqrt(waits)
+	return low * max(0, 1-off), high * (1 + off)
+}
+
 func clip(share float64) float64 { return min(1, max(0, share)) }
 
 // Percent formats a share.
