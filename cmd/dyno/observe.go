@@ -108,13 +108,11 @@ func printObserved(cmd *cobra.Command, p looks.Plan, rate float64, asJSON bool) 
 	case len(facts.Looks) == 0:
 		return err
 	case interrupted:
-		err = errInterrupted
+		err = errors.New("it was interrupted")
 	}
 	facts.Rate = rate
 	return printFacts(cmd.OutOrStdout(), facts, err, asJSON)
 }
-
-var errInterrupted = errors.New("it was interrupted")
 
 // printFacts prints what was seen of a process. early is why the looks ended early; nil: they did not.
 func printFacts(out io.Writer, facts observe.Facts, early error, asJSON bool) error {
