@@ -90,3 +90,22 @@ func readsUnder(mu *sync.RWMutex) {
 	mu.RLock()
 	defer mu.RUnlock()
 }
+
+// Waits for semaphores of a library count by the function that takes one, and those for a pool of pgx by the
+// pool's.
+func TestNamesOfWaits(t *testing.T) {
+	const acquire, puddle, pgx = "golang.org/x/sync/semaphore.(*Weighted).Acquire", "github.com/jackc/puddle/v2.(*Pool[...]).acquire", "github.com/jackc/pgx/v5/pgxpool.(*Pool).Acquire"
+	for want, functions := range map[string][]string{
+		"main.upload golang.org/x/sync/semaphore.(*Weighted)": {"runtime.selectgo", acquire, "main.upload"},
+		pgx + " github.com/jackc/puddle/v2.(*Pool[...])":      {"runtime.selectgo", acquire, puddle, pgx, "main.user"},
+		"main.(*store).Put sync.(*Mutex)":                     {"sync.(*Mutex).Lock", "main.(*store).Put", "main.serve"},
+	} {
+		var frames []trace.StackFrame
+		for _, f := range functions {
+			frames = append(frames, trace.StackFrame{Func: f})
+		}
+		if got := newStack(trace.MakeStack(frames)).blocks; got != want {
+			t.Errorf("%v: %q, want %q", functions, got, want)
+		}
+	}
+}
