@@ -101,8 +101,8 @@ func TestNamesOfWaits(t *testing.T) {
 		"main.(*store).Put sync.(*Mutex)":                     {"sync.(*Mutex).Lock", "main.(*store).Put", "main.serve"},
 	} {
 		var frames []trace.StackFrame
-		for _, f := range functions {
-			frames = append(frames, trace.StackFrame{Func: f})
+		for i, f := range functions {
+			frames = append(frames, trace.StackFrame{PC: uint64(i + 1), Func: f})
 		}
 		if got := newStack(trace.MakeStack(frames)).blocks; got != want {
 			t.Errorf("%v: %q, want %q", functions, got, want)
