@@ -30,9 +30,9 @@ func computing(share float64, stacks ...string) *record.Profile {
 }
 
 // locked is a wait for a lock that one function takes and another gives back.
-func locked(lock, takes, gives string, seconds, any float64) record.Wait {
+func locked(lock, takes, gives string, seconds, share float64) record.Wait {
 	w := wait("sync", lock+" < "+takes+" < main.serve"+handler, seconds, 100, 10)
-	w.Any, w.WokenBy = any, line(20, strings.Replace(lock, "Lock", "Unlock", 1)+" < "+gives+" < main.serve"+handler)
+	w.Any, w.WokenBy = share, line(20, strings.Replace(lock, "Lock", "Unlock", 1)+" < "+gives+" < main.serve"+handler)
 	return w
 }
 
