@@ -109,8 +109,8 @@ func outside(frames []record.Frame) record.Frame {
 
 // locks lists the locks for which goroutines waited. While one waits, the lock is held; it is also
 // held while none waits. If requests come at random, the share of the time in which it is held is at
-// most what it would be if each held it for the same time (M/D/1). That is not so where a few take it
-// that they may take turns, and where readers hold it together.
+// most what it would be if each held it for the same time (M/D/1). That is not so where few take it,
+// since they may take turns, nor where readers hold it together.
 //
 // The waits do not show which of several locks a function takes, as of shards or connections. It is
 // one if the code between taking and releasing it runs as often as the waiting for one permits. Only
