@@ -38,6 +38,7 @@ var house = []room{
 	{"lab/capacity", []string{"lab/record"}, "floor 2: an analysis is pure, so that it can be tested on made-up records"},
 	{"lab/compare", []string{"lab/record"}, "floor 2: an analysis is pure, so that it can be tested on made-up records"},
 	{"lab/diagnose", []string{"lab/record"}, "floor 2: an analysis is pure, so that it can be tested on made-up records"},
+	{"lab/observe", []string{"lab/record", "lab/diagnose"}, "floor 2: an analysis is pure, so that it can be tested on made-up records; what a stack means is known to diagnose"},
 	{"lab/tune", []string{"lab/record"}, "floor 2: a planner is pure, so that it can be tested on simulated programs"},
 	{"lab/load", []string{"lab/record", "lab/workload", "agent"}, "floor 2: a producer knows the waist and the clock, not its siblings"},
 	{"lab/probe", []string{"lab/record", "agent"}, "floor 2: a producer knows the waist and the agent's wire types, not its siblings"},

@@ -13,7 +13,7 @@ import (
 )
 
 // schemas maps commands to the names of their JSON objects, if those differ.
-var schemas = map[string]string{"compare": "comparison", "diagnose": "diagnosis"}
+var schemas = map[string]string{"compare": "comparison", "diagnose": "diagnosis", "observe": "observation"}
 
 // printFailure prints a JSON object for a command with --json that ended before it printed any.
 // It searches the arguments for the flag, because they may not have been parsed.

@@ -127,7 +127,7 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed or no request 
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(usage.FlagError)
-	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newBench(), newBisect(), newHistory(), newTune(), newReport(), newLive(), newDoctor(), newInit(), newSchema(), newVersion(), manual.New("dyno"), newDiagnose(), newEscape(terminal), newImport(), windows.New(),
+	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newBench(), newBisect(), newHistory(), newTune(), newReport(), newLive(), newDoctor(), newInit(), newSchema(), newVersion(), manual.New("dyno"), newDiagnose(), newObserve(), newEscape(terminal), newImport(), windows.New(),
 		newAgent(agentsVersion(), func(host string, allowed bool) error { return (&common{allowHost: allowed}).permit(host) }), gone())
 	for _, cmd := range root.Commands() {
 		usage.ExplainArgs(cmd)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -72,6 +73,11 @@ func TestMessages(t *testing.T) {
 // messageOf runs a command; it returns the exit code and what was printed on stderr.
 func messageOf(t *testing.T, args []string) (code int, said string) {
 	t.Helper()
+	return messageWith(t, t.Context(), args)
+}
+
+func messageWith(t *testing.T, ctx context.Context, args []string) (code int, said string) {
+	t.Helper()
 	file, err := os.CreateTemp(t.TempDir(), "stderr")
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +85,7 @@ func messageOf(t *testing.T, args []string) (code int, said string) {
 	defer file.Close()
 	stderr := os.Stderr
 	os.Stderr = file
-	code = run(t.Context(), args)
+	code = run(ctx, args)
 	os.Stderr = stderr
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		t.Fatal(err)

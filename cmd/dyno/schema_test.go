@@ -15,6 +15,7 @@ import (
 	"dyno/cmd/dyno/revisions"
 	"dyno/lab/escape"
 	"dyno/lab/gobench"
+	"dyno/lab/observe"
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/format"
@@ -34,7 +35,7 @@ func objects() map[string]any {
 	return map[string]any{
 		"run": of(record.KindLadder), "load": of(record.KindLoad), "capacity": of(record.KindCapacity),
 		"comparison": of(record.KindCompare), "diagnosis": of(record.KindDiagnose),
-		"version": binary{}, "tune": tuned.Result{}, "doctor": health{}, "escape": escape.Object{},
+		"version": binary{}, "observation": observe.Report{}, "tune": tuned.Result{}, "doctor": health{}, "escape": escape.Object{},
 		"bench": gobench.Result{}, "bisect": revisions.Found{}, "history": historyObject{},
 	}
 }
@@ -93,7 +94,7 @@ var lists = regexp.MustCompile(`\[\s+"[^\]"]*"(,\s+"[^\]"]*")*\s+\]`)
 
 func reflectorOf(t *testing.T) *make.Reflector {
 	r := &make.Reflector{Anonymous: true, ExpandedStruct: true, AllowAdditionalProperties: true}
-	for _, dir := range []string{"lab/record", "lab/capacity", "lab/compare", "lab/diagnose", "lab/report", "lab/escape", "lab/gobench", "lab/probe/host"} {
+	for _, dir := range []string{"lab/record", "lab/capacity", "lab/compare", "lab/diagnose", "lab/report", "lab/escape", "lab/gobench", "lab/probe/host", "lab/observe"} {
 		if err := r.AddGoComments(module, "./"+dir); err != nil {
 			t.Fatal(err)
 		}

@@ -193,6 +193,15 @@ func ParseProfile(encoded []byte) (*profile.Profile, error) {
 	return p, nil
 }
 
+// ReadProfile returns one sample type of a profile in pprof's encoding.
+func ReadProfile(encoded []byte, valueType string) (*Profile, error) {
+	p, err := ParseProfile(encoded)
+	if err != nil {
+		return nil, err
+	}
+	return stacksOf(p, valueType)
+}
+
 // stacksOf reads one sample type.
 func stacksOf(p *profile.Profile, valueType string) (*Profile, error) {
 	at := slices.IndexFunc(p.SampleType, func(t *profile.ValueType) bool { return t.Type == valueType })

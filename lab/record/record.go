@@ -117,7 +117,7 @@ type Run struct {
 
 	// Series has one entry per window of series.ndjson, warm-up and drain included.
 	Series []Window `json:"-"`
-	// FixtureProfiles and FixtureTrace are for tests only: if set, they are used instead of the
+	// FixtureProfiles and FixtureTrace are for tests, and for analyses of what no folder has: if set, they are used instead of the
 	// files in the folder.
 	FixtureProfiles []*Profile `json:"-"`
 	FixtureTrace    *Trace     `json:"-"`

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // Trace is the summary of a short execution trace: where goroutines spent their time. The trace
@@ -37,7 +39,8 @@ type Trace struct {
 type Group struct {
 	Entry      Frame   `json:"entry"`
 	Goroutines int     `json:"goroutines"`
-	Running    float64 `json:"running_s"` // goroutine-seconds, as are the fields below
+	Started    int     `json:"started,omitempty"` // of them, within the trace
+	Running    float64 `json:"running_s"`         // goroutine-seconds, as are the fields below
 	Runnable   float64 `json:"runnable_s"`
 	Waiting    float64 `json:"waiting_s"`
 	Syscall    float64 `json:"syscall_s"`
@@ -51,6 +54,9 @@ type Wait struct {
 	Seconds    float64 `json:"seconds"`
 	Count      int64   `json:"count"`      // waits that ended within the trace
 	Goroutines int     `json:"goroutines"` // distinct ones
+	// Any is the time in which at least one goroutine waited here, or elsewhere in the function that
+	// called what Synchronises, for the same kind of thing, s; 0: not known.
+	Any float64 `json:"any_s,omitempty"`
 	// WokenBy is the stack of the goroutine that ended most of these waits; nil: the runtime
 	// ended them.
 	WokenBy []Frame `json:"woken_by,omitempty"`
@@ -60,6 +66,20 @@ type Wait struct {
 	// ready and had no processor; 0: the runtime ended them.
 	WakerBusy  float64 `json:"waker_busy,omitempty"`
 	WakerReady float64 `json:"waker_ready,omitempty"`
+}
+
+// Synchronises reports whether a function belongs to what goroutines wait with: the runtime, package
+// sync, or semaphores of libraries. A wait below it is one of its caller.
+func Synchronises(function string) bool {
+	return slices.ContainsFunc([]string{"runtime.", "sync.", "internal/sync.", "golang.org/x/sync/", "github.com/jackc/puddle/"},
+		func(prefix string) bool { return strings.HasPrefix(function, prefix) })
+}
+
+// Starts reports whether a function runs a function of its caller in a goroutine. Such a goroutine
+// has the name of that function.
+func Starts(outermost string) bool {
+	return slices.Contains([]string{"sync.(*WaitGroup).Go.func1", "golang.org/x/sync/errgroup.(*Group).Go.func1",
+		"golang.org/x/sync/errgroup.(*Group).TryGo.func1"}, outermost)
 }
 
 // Busiest is one goroutine.

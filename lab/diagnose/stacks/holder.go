@@ -19,6 +19,11 @@ type Holder struct {
 	// Busy is the share of the time in which the lock is held there, and Computes the part of it in
 	// which its holder computes, if all of it is one lock; 0: not seen.
 	Busy, Computes float64
+	// Taken is the mean number of goroutines that have the lock, if all of it is one, or else one of
+	// the locks; or what a pool lends. 0: not seen.
+	Taken float64
+
+	in section
 }
 
 // Doing describes what the holder does under the lock, to follow its place; empty: not seen.
@@ -48,12 +53,26 @@ func (h Holder) Name() string {
 	return h.String()
 }
 
-// HolderOf finds the function that holds the lock for which goroutines wait longest. of are the
+// HolderOf finds the function that holds the lock for which goroutines wait longest: the first of
+// HoldersOf.
+func HolderOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
+	all := holdersOf(r, t, of, 1)
+	if len(all) == 0 {
+		return Holder{}, false
+	}
+	return all[0], true
+}
+
+// HoldersOf finds the functions that hold the lock for which goroutines wait, longest first. of are the
 // trace's waits for locks. The mutex profile records a wait at the stack that ended it by
 // unlocking; if it missed most of the waiting, the trace's stacks that ended the waits take its
 // place. (The mutex profile covers only waits that began after it started: while the queue never
 // empties, the runtime hands the lock over without recording.)
-func HolderOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
+func HoldersOf(r *record.Run, t *record.Trace, of []record.Wait) []Holder {
+	return holdersOf(r, t, of, MaxSites)
+}
+
+func holdersOf(r *record.Run, t *record.Trace, of []record.Wait, most int) (out []Holder) {
 	var unlocking []record.Stack
 	seconds := 0.0
 	for _, w := range of {
@@ -72,12 +91,16 @@ func HolderOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
 		unlocking = inside(of, t)
 	}
 	where := Sites(unlocking)
-	if len(where) == 0 {
-		return Holder{}, false
+	for _, at := range where[:min(most, len(where))] {
+		h := Holder{Site: at, Booked: booked}
+		h.spend(r, t, WaitLock, of, unlocking)
+		if i := slices.IndexFunc(out, func(o Holder) bool { return o.in == h.in }); i >= 0 {
+			out[i].Share += h.Share // by one function that both call
+			continue
+		}
+		out = append(out, h)
 	}
-	h := Holder{Site: where[0], Booked: booked}
-	h.spend(r, t, WaitLock, of, unlocking)
-	return h, true
+	return out
 }
 
 // inside finds goroutines that wait while they hold the lock, where no wait for it ended within the
@@ -91,7 +114,7 @@ func inside(of []record.Wait, t *record.Trace) (out []record.Stack) {
 		default:
 			continue
 		}
-		if slices.ContainsFunc(of, func(w record.Wait) bool { return laterThan(w.Stack, other.Stack) }) {
+		if slices.ContainsFunc(of, func(w record.Wait) bool { return LaterThan(w.Stack, other.Stack) }) {
 			out = append(out, record.Stack{Frames: other.Stack, Value: other.Seconds})
 			together += other.Seconds
 		}
@@ -102,9 +125,9 @@ func inside(of []record.Wait, t *record.Trace) (out []record.Stack) {
 	return out
 }
 
-// laterThan reports whether b is a stack of the same calls as a, up to a function of the service or
+// LaterThan reports whether b is a stack of the same calls as a, up to a function of the service or
 // of a library in which b is at a later line.
-func laterThan(a, b []record.Frame) bool {
+func LaterThan(a, b []record.Frame) bool {
 	for i := 1; i <= min(len(a), len(b)); i++ {
 		f, g := a[len(a)-i], b[len(b)-i]
 		if f.Function != g.Function {
@@ -139,6 +162,7 @@ func TakerOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
 // by the CPU profile, and waiting, by the trace. held is the kind of the waits for it.
 func (h *Holder) spend(r *record.Run, t *record.Trace, held WaitKind, of []record.Wait, unlocking []record.Stack) {
 	in := h.section(of, unlocking)
+	h.in = in
 	type statement struct {
 		line  int // of the holder
 		calls string
@@ -181,6 +205,9 @@ func (h *Holder) spend(r *record.Run, t *record.Trace, held WaitKind, of []recor
 		}
 	}
 	h.Within = in.function != h.Function
+	if in.from > 0 {
+		h.Taken = whole
+	}
 	if in.from > 0 && !in.readers {
 		h.Busy, h.Computes = min(whole, 1), min(computes, 1)
 	}

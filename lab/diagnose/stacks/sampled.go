@@ -25,7 +25,7 @@ func TraceOrMoments(r *record.Run) (t *record.Trace, works float64, err error) {
 	if missing != nil || p.Samples == 0 {
 		return nil, 0, err
 	}
-	t, works = traceOf(p)
+	t, works = Moments(p)
 	return t, works, nil
 }
 
@@ -60,11 +60,11 @@ func sameCalls(a, b []record.Frame) bool {
 	return slices.EqualFunc(a, b, func(a, b record.Frame) bool { return a.Function == b.Function })
 }
 
-// traceOf makes a trace of one second from goroutine profiles. They do not show what ended a wait.
+// Moments makes a trace of one second from goroutine profiles, of which there is at least one. They do not show what ended a wait.
 // If exactly one goroutine of the program works besides the requests, it is assumed to be the one
 // that they wait for. works is the mean number of goroutines outside of requests that ran, or were
 // ready to run.
-func traceOf(p *record.Profile) (t *record.Trace, works float64) {
+func Moments(p *record.Profile) (t *record.Trace, works float64) {
 	t = &record.Trace{Seconds: 1}
 	each := 1 / float64(p.Samples)
 	groups, workers := map[string]*record.Group{}, map[string]*worker{}

@@ -41,7 +41,7 @@ func stood(samples int, lines ...string) *record.Profile {
 }
 
 func TestRequestsBeforeOneGoroutine(t *testing.T) {
-	trace, _ := traceOf(stood(10, "310 "+pushing, "10 "+reading, "7 "+checking, "2 "+storing, "1 "+idling, "10 "+gathering, "10 "+quitting, "10 "+starting, "10 "+looking))
+	trace, _ := Moments(stood(10, "310 "+pushing, "10 "+reading, "7 "+checking, "2 "+storing, "1 "+idling, "10 "+gathering, "10 "+quitting, "10 "+starting, "10 "+looking))
 	found := false
 	for _, w := range trace.Waits {
 		if KindOf(w) != WaitChannel {
@@ -62,7 +62,7 @@ func TestRequestsBeforeOneGoroutine(t *testing.T) {
 }
 
 func moments(lines ...string) *record.Trace {
-	t, _ := traceOf(stood(10, lines...))
+	t, _ := Moments(stood(10, lines...))
 	return t
 }
 

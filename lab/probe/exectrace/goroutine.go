@@ -31,6 +31,7 @@ type goroutine struct {
 	spent
 	entry *entry // nil: not known yet
 	own   bool   // it belongs to the observer
+	born  bool   // it was started within the trace
 
 	state  trace.GoState
 	since  trace.Time
@@ -50,6 +51,7 @@ type entry struct {
 	spent
 	frame      record.Frame
 	goroutines int
+	started    int // of them, within the trace
 }
 
 // ofRuntime reports whether the goroutines belong to the runtime itself.

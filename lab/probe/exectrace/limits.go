@@ -10,6 +10,7 @@ const (
 	maxEntries    = 1_000   // functions that goroutines are started with; further ones have no name
 	maxPlaces     = 4_000   // places of waiting; further ones are summed in Rest
 	maxWakers     = 256     // per place: goroutines that ended waits there; the same number of their stacks
+	maxParts      = 2_000   // per function that waits: separate times in which it did; of older ones only the sum is kept
 	maxMet        = 256     // per goroutine: places that it is remembered at, so that each counts it once
 
 	maxShown = 200 // waits and groups in the result

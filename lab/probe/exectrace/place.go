@@ -3,6 +3,8 @@ package exectrace
 import (
 	"time"
 
+	"golang.org/x/exp/trace"
+
 	"dyno/lab/record"
 )
 
@@ -25,6 +27,7 @@ type place struct {
 	waited     time.Duration
 	ended      int64
 	goroutines int
+	together   *overlap // nil: not known
 
 	byRuntime int64 // waits that the runtime or the observer ended
 	wakers    map[*goroutine]int64
@@ -38,6 +41,7 @@ type wait struct {
 	ended  bool       // within the trace
 	waker  *goroutine // nil: the runtime
 	site   *stack     // stack of the waker
+	until  trace.Time
 }
 
 // enter adds a wait of a goroutine to its place.
@@ -58,10 +62,13 @@ func (s *summary) enter(g *goroutine, w wait) {
 			s.rest += w.lasted
 			return
 		}
-		p = &place{spot: at, wakers: map[*goroutine]int64{}, sites: map[*stack]int64{}}
+		p = &place{spot: at, together: s.together(at.stack), wakers: map[*goroutine]int64{}, sites: map[*stack]int64{}}
 		s.places[at] = p
 	}
 	p.waited += w.lasted
+	if p.together != nil {
+		p.together.add(w.until-trace.Time(w.lasted), w.until)
+	}
 	if g.meets(p) {
 		p.goroutines++
 	}
@@ -99,7 +106,7 @@ func (p *place) record(total time.Duration) record.Wait {
 	w := record.Wait{
 		Reason: p.reason, Stack: p.stack.frames(), Entry: p.entry.frame,
 		Seconds: p.waited.Seconds(), Count: p.ended, Goroutines: p.goroutines,
-		Wakers: len(p.wakers),
+		Wakers: len(p.wakers), Any: p.together.total().Seconds(),
 	}
 	if p.ended == 0 || 2*p.byRuntime > p.ended {
 		return w

@@ -44,7 +44,7 @@ func (s *summary) groups() []record.Group {
 			continue
 		}
 		out = append(out, record.Group{
-			Entry: e.frame, Goroutines: e.goroutines,
+			Entry: e.frame, Goroutines: e.goroutines, Started: e.started,
 			Running: e.running.Seconds(), Runnable: e.runnable.Seconds(),
 			Waiting: e.waiting.Seconds(), Syscall: e.syscall.Seconds(),
 		})

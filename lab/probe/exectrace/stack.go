@@ -2,7 +2,6 @@ package exectrace
 
 import (
 	"encoding/binary"
-	"slices"
 	"strings"
 
 	"golang.org/x/exp/trace"
@@ -15,6 +14,7 @@ type stack struct {
 	handle trace.Stack
 	entry  record.Frame // its outermost function; empty: unknown, for example in a stack that is recorded in part
 	own    bool         // it belongs to the observer
+	blocks string       // blocksIn; empty: unknown
 	asleep bool         // the goroutine sleeps here inside the runtime, which the trace shows as a system call
 }
 
@@ -67,6 +67,9 @@ func newStack(handle trace.Stack) *stack {
 		if depth == 0 {
 			s.asleep = f.Func == "runtime.notetsleepg" // where the goroutine of os/signal waits for signals
 		}
+		if s.blocks == "" && depth > 0 && !record.Synchronises(f.Func) {
+			s.blocks = blocksIn(f.Func, last.Func)
+		}
 		depth++
 		last, inner = f, last
 		s.own = s.own || observes(f.Func)
@@ -75,19 +78,11 @@ func newStack(handle trace.Stack) *stack {
 		return s
 	}
 	s.own = s.own || traces(last.Func)
-	if slices.Contains(starters, last.Func) {
+	if record.Starts(last.Func) {
 		last = inner
 	}
 	s.entry = frame(last)
 	return s
-}
-
-// starters are outermost functions of libraries that run a function of their caller in a goroutine.
-// Such a goroutine gets the name of that function.
-var starters = []string{
-	"sync.(*WaitGroup).Go.func1",
-	"golang.org/x/sync/errgroup.(*Group).Go.func1",
-	"golang.org/x/sync/errgroup.(*Group).TryGo.func1",
 }
 
 // observes reports whether a function is part of a debug handler.

@@ -21,6 +21,7 @@ type summary struct {
 	stacks    stacks
 	entries   map[string]*entry
 	places    map[spot]*place
+	overlaps  map[string]*overlap // by blocksIn: no more than there are stacks
 
 	// Sums over the goroutines that have ended.
 	goroutines int
@@ -34,7 +35,7 @@ func newSummary() *summary {
 		live:    map[trace.GoID]*goroutine{},
 		stacks:  stacks{byHandle: map[trace.Stack]*stack{}, byLines: map[string]*stack{}},
 		entries: map[string]*entry{},
-		places:  map[spot]*place{},
+		places:  map[spot]*place{}, overlaps: map[string]*overlap{},
 	}
 }
 
@@ -147,6 +148,7 @@ func (s *summary) appear(id trace.GoID, from, to trace.GoState, st *stack, at tr
 	if from == trace.GoUndetermined {
 		g.since, g.before, g.stack = s.gen, true, st
 	}
+	g.born = from == trace.GoNotExist
 	s.saw(g, st)
 	s.live[id] = g
 }
@@ -156,7 +158,7 @@ func (s *summary) appear(id trace.GoID, from, to trace.GoState, st *stack, at tr
 // and site its stack.
 func (s *summary) leave(g *goroutine, to trace.GoState, at trace.Time, waker *goroutine, site *stack) {
 	d := between(g.since, at)
-	w := wait{spot: spot{reason: g.reason, stack: g.stack}, lasted: d, ended: to != trace.GoUndetermined}
+	w := wait{spot: spot{reason: g.reason, stack: g.stack}, lasted: d, ended: to != trace.GoUndetermined, until: at}
 	switch {
 	case g.state == trace.GoRunnable:
 		g.runnable += d
@@ -200,6 +202,9 @@ func (s *summary) fold(g *goroutine) {
 	s.goroutines++
 	s.total.add(g.spent)
 	g.entry.goroutines++
+	if g.born {
+		g.entry.started++
+	}
 	g.entry.add(g.spent)
 	// A goroutine that was in a system call during the whole trace may have been idle, for example
 	// waiting for a child process.
