@@ -95,6 +95,8 @@ func (s *seen) cpu(f Facts) (c CPU) {
 		procs = pages[0].Values[processors]
 	}
 	switch {
+	case f.Quota > 0 && procs == 0:
+		c.Limit, c.limit = &f.Quota, "CPU quota; GOMAXPROCS is not known"
 	case f.Quota > 0 && f.Quota < procs:
 		c.Limit, c.limit = &f.Quota, fmt.Sprintf("CPU quota; GOMAXPROCS is %.0f", procs)
 	case procs > 0:

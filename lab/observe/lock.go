@@ -112,9 +112,10 @@ func outside(frames []record.Frame) record.Frame {
 // most what it would be if each held it for the same time (M/D/1). That is not so where few take it,
 // since they may take turns, nor where readers hold it together.
 //
-// The waits do not show which of several locks a function takes, as of shards or connections. It is
+// The waits do not show which of several locks a function takes, as of shards or connections. It may be
 // one if the code between taking and releasing it runs as often as the waiting for one permits. Only
-// then there is an estimate: the time in which that code runs or waits.
+// then there is an estimate: the time in which that code runs or waits. It holds if it is one lock: of
+// several whose takers come in bursts, the sums look the same.
 func (s *seen) locks() (out []Resource) {
 	ofLock := func(w record.Wait) bool { return stacks.What(w) == stacks.WaitLock }
 	for _, c := range s.contentions(ofLock) {
@@ -122,7 +123,7 @@ func (s *seen) locks() (out []Resource) {
 		_, low, _ := c.low.mean()
 		_, _, high := c.high.mean()
 		low, high = widened(low, high, len(s.looks), c.count*s.merged.Seconds)
-		if c.goroutines >= several && !c.readers && !s.moments {
+		if c.goroutines >= several && !c.readers && !s.moments && c.amongThemselves() {
 			r.High = steady(clip(high))
 		}
 		held, shown := 0.0, 0.0
@@ -144,6 +145,21 @@ func (s *seen) locks() (out []Resource) {
 		out = append(out, r)
 	}
 	return out
+}
+
+// amongThemselves reports whether those that wait for a lock are nearly always those that hold it: another function may
+// hold it without ever waiting.
+func (c *contended) amongThemselves() bool {
+	takes, all, own := map[string]bool{}, 0.0, 0.0
+	for _, w := range c.waits {
+		takes[blocked(w).Function] = true
+	}
+	for _, w := range c.waits {
+		if all += w.Seconds; takes[outside(w.WokenBy).Function] {
+			own += w.Seconds
+		}
+	}
+	return own >= nearlyAll*all
 }
 
 // tolerated is by how much the time in which a lock's code runs may differ from what the waiting for it

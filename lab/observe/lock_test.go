@@ -169,3 +169,12 @@ func TestSteady(t *testing.T) {
 		}
 	}
 }
+
+// A function that holds a lock and never waits for it may hold it at any time.
+func TestLockOfOneWhoNeverWaits(t *testing.T) {
+	w := wait("sync", locking, 0.1, 25, 10)
+	w.WokenBy = line(20, "sync.(*Mutex).Unlock < main.(*store).compact < main.run")
+	if found := find(t, Of(traced(nil, w)), KindLock); len(found) != 1 || found[0].High != 1 {
+		t.Errorf("%+v", found)
+	}
+}

@@ -12,7 +12,9 @@ import (
 
 // One look is sure of what it shows only as far as it has waits to count.
 func TestOneLook(t *testing.T) {
-	f := traced(nil, wait("sync", locking, 0.4, 25, 10))
+	w := wait("sync", locking, 0.4, 25, 10)
+	w.WokenBy = line(20, "sync.(*Mutex).Unlock < main.(*store).Put < main.serve"+handler)
+	f := traced(nil, w)
 	f.Looks = f.Looks[:1]
 	if found := find(t, Of(f), KindLock); len(found) != 1 || math.Abs(found[0].High-steady(0.56)) > 1e-9 {
 		t.Errorf("%+v", found)

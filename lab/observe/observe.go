@@ -74,8 +74,9 @@ type Resource struct {
 	Kind  string `json:"kind"`
 	Name  string `json:"name,omitempty"` // function: that waits, or that a goroutine was started with
 	Place string `json:"place,omitempty"`
-	// Busy is the share of the time in which it is in use, of a pool in which all of it is in use;
-	// null: not known, and a lock or a pool may be several of one kind. It is between Low and High.
+	// Busy is the share of the time in which it is in use, of a pool in which all of it is in use, of a
+	// lock if it is one; null: not known, and a lock or a pool may be several of one kind. It is
+	// between Low and High.
 	Busy  *float64 `json:"busy"`
 	Low   float64  `json:"low"`
 	High  float64  `json:"high"`
@@ -205,7 +206,10 @@ func summary(r *Report) string {
 	known := len(r.Resources) > 0 && r.Resources[0].Busy != nil
 	text, rest, bar, perhaps := "how busy its resources are is not known", r.Resources, 0.0, "; perhaps busy: "
 	if known {
-		rest, bar, perhaps = r.Resources[1:], r.Resources[0].Low, "; perhaps as busy: "
+		rest, perhaps = r.Resources[1:], "; perhaps as busy: "
+		if r.Resources[0].Kind != KindLock { // of which the share holds if it is one
+			bar = r.Resources[0].Low
+		}
 	}
 	var others []string
 	unknown, more := false, 0
@@ -254,7 +258,7 @@ func (r Resource) words() string {
 		return "the " + r.What()
 	}
 	return "the " + r.What() + map[string]string{KindLock: ", held ", KindGoroutine: ", busy ", KindCPU: ", "}[r.Kind] + Percent(*r.Busy) +
-		map[bool]string{true: " in use", false: " of the time"}[r.Kind == KindCPU]
+		map[string]string{KindLock: " of the time if it is one lock", KindGoroutine: " of the time", KindCPU: " in use"}[r.Kind]
 }
 
 // What names a resource.
@@ -315,8 +319,8 @@ func notSeen(f Facts, s *seen, r *Report) []string {
 	if slices.ContainsFunc(r.Resources, func(p Resource) bool { return p.Kind == KindPool }) {
 		out = append(out, "sizes of pools: a profile shows who waits, and not how many there are")
 	}
-	if slices.ContainsFunc(r.Resources, func(o Resource) bool { return (o.Kind == KindLock || o.Kind == KindPool) && o.Busy == nil }) {
-		out = append(out, "which lock or pool it is where a function may take several, as of shards or connections: their waits are in one row")
+	if slices.ContainsFunc(r.Resources, func(o Resource) bool { return o.Kind == KindLock || o.Kind == KindPool }) {
+		out = append(out, "whether what a function takes is one lock or pool or several, as of shards or connections: their waits are in one row")
 	}
 	if rest := s.merged.Rest / max(s.merged.Seconds, 1e-9); rest >= quiet {
 		out = append(out, fmt.Sprintf("%.1f goroutines that wait, on average, beyond the places with the longest waits in each trace", rest))

@@ -288,7 +288,7 @@ func TestSummary(t *testing.T) {
 	w.Any, w.WokenBy = 0.5, line(20, "sync.(*Mutex).Unlock < main.(*store).Put < main.serve"+handler)
 	f := traced([]record.Group{alone("main.(*store).loop", 0.55, 0.45, 0)}, w)
 	f.Looks[0].CPU = computing(0.6, "main.(*store).Put < main.serve"+handler)
-	if s := Of(f).Summary; !strings.Contains(s, "the busiest is the lock in main.(*store).Put (main.go:10), held 60% of the time (50% to 77%; 3 looks)") ||
+	if s := Of(f).Summary; !strings.Contains(s, "the busiest is the lock in main.(*store).Put (main.go:10), held 60% of the time if it is one lock (50% to 77%; 3 looks)") ||
 		!strings.Contains(s, "perhaps as busy: the single goroutine main.(*store).loop (main.go:10), busy 55% of the time (55%)") {
 		t.Error(s)
 	}

@@ -28,7 +28,7 @@ func (f Facts) own() Facts {
 		if !another(slicesBy(f.Readings, c.of), f.Looks) {
 			continue
 		}
-		what := c.source + " grew by less than half of the CPU time in the profiles, so it is that of another process"
+		what := c.source + " grew by less than half of the CPU time in the profiles, so it is that of another process, or what answers keeps an old page"
 		if i == 0 {
 			drop(func(r *Reading) { r.Process = nil }, "the CPU time of the process: "+what)
 			continue
