@@ -103,6 +103,7 @@ func TestCredentialsOfMetrics(t *testing.T) {
 func TestObservationText(t *testing.T) {
 	lock := record.Wait{Reason: "sync", Seconds: 2, Any: 0.5, Count: 100, Goroutines: 10, Stack: []record.Frame{
 		{Function: "sync.(*Mutex).Lock"}, {Function: "main.(*store).Put", File: "/src/store.go", Line: 31}, {Function: "net/http.HandlerFunc.ServeHTTP"}}}
+	lock.WokenBy = append([]record.Frame{{Function: "sync.(*Mutex).Unlock"}}, lock.Stack[1:]...)
 	r := observe.Of(observe.Facts{Planned: 1, Looks: []observe.Look{{Trace: &record.Trace{Seconds: 1, Procs: 2, Waits: []record.Wait{lock}}}}})
 	text := observationText(r, 100)
 	for _, want := range []string{
