@@ -277,7 +277,11 @@ func (r Resource) What() string {
 		return "one or several pools in " + at
 	case KindWait:
 		of := "requests"
-		if r.Workers != "" {
+		switch r.Workers {
+		case "":
+		case r.Name:
+			of = "goroutines"
+		default:
 			of = "goroutines of " + r.Workers
 		}
 		return of + " that wait in " + at + " " + r.Detail
