@@ -57,6 +57,22 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
+// Profiles of the goroutines do not show which waits end, so all of them may be work.
+func TestWorkersInMoments(t *testing.T) {
+	const fsync = "syscall.Syscall < syscall.Fsync < internal/poll.(*FD).Fsync < os.(*File).Sync < main.worker"
+	const reading = "runtime.gopark < internal/poll.runtime_pollWait < internal/poll.(*FD).Read < net.(*conn).Read < main.worker"
+	for n, rows := range map[float64]int{4: 1, 1: 0} {
+		p := &record.Profile{Type: record.ValueGoroutines, Samples: 8, Stacks: []record.Stack{{Frames: at(reading), Value: 8 * n}}}
+		if found := find(t, Of(Facts{Planned: 1, Looks: []Look{{Moments: p}}}), KindWait); len(found) != rows || rows == 1 && (found[0].Workers != "main.worker" || found[0].Waiting != n) {
+			t.Errorf("%v goroutines: %+v", n, found)
+		}
+	}
+	p := &record.Profile{Type: record.ValueGoroutines, Samples: 8, Stacks: []record.Stack{{Frames: at(fsync), Value: 32}}}
+	if found := find(t, Of(Facts{Planned: 1, Looks: []Look{{Moments: p}}}), KindWait); len(found) != 1 || found[0].Detail != "for a file" {
+		t.Errorf("%+v", found)
+	}
+}
+
 // Locks and pools have rows of their own, for which workers wait too.
 func TestWorkersAtLocks(t *testing.T) {
 	for stack, kind := range map[string]string{
