@@ -74,6 +74,8 @@ type Resource struct {
 	Kind  string `json:"kind"`
 	Name  string `json:"name,omitempty"` // function: that waits, or that a goroutine was started with
 	Place string `json:"place,omitempty"`
+	// Workers is the function that the waiting goroutines were started with; empty: they are those of requests.
+	Workers string `json:"workers,omitempty"`
 	// Busy is the share of the time in which it is in use, of a pool in which all of it is in use, of a
 	// lock if it is one; null: not known, and a lock or a pool may be several of one kind. It is
 	// between Low and High.
@@ -278,7 +280,15 @@ func (r Resource) What() string {
 	case KindPool:
 		return "one or several pools in " + at
 	case KindWait:
-		return "requests that wait in " + at + " " + r.Detail
+		of := "requests"
+		switch r.Workers {
+		case "":
+		case r.Name:
+			of = "goroutines"
+		default:
+			of = "goroutines of " + r.Workers
+		}
+		return of + " that wait in " + at + " " + r.Detail
 	}
 	return "CPU"
 }
@@ -327,7 +337,7 @@ func notSeen(f Facts, s *seen, r *Report) []string {
 	}
 	return append(out,
 		"pools that are nearly all in use, and locks that are held, while nothing waits for them",
-		"goroutines that share their work with others of the same function (workers): only single ones are listed",
+		"how busy goroutines are that share their work with others of the same function (workers): single ones are listed, and where several wait",
 		"other processes of the machine, a CPU quota that the row of the CPU does not name, and what a hypervisor takes",
 		"limits of downstreams, and limits that refuse: rates, full queues, file descriptors",
 	)

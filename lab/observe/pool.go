@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
@@ -76,13 +77,16 @@ func (s *seen) semaphores(t *record.Trace) {
 	}
 }
 
-// others lists where requests wait for something that is in no other row: goroutines that share
-// their work, downstreams, files. What that is limited by does not show.
+// others lists where requests and workers wait for something that is in no other row: goroutines that
+// share their work, downstreams, files. What that is limited by does not show.
 func (s *seen) others(rows []Resource) []Resource {
 	by := map[string]*Resource{}
 	most := map[string]float64{} // goroutine-seconds at the place that is named
 	for _, w := range s.merged.Waits {
-		kind := stacks.KindOf(w)
+		kind, workers := stacks.KindOf(w), ""
+		if kind == stacks.WaitBackground {
+			kind, workers = s.atWorkers(w)
+		}
 		switch kind {
 		case stacks.WaitIdle, stacks.WaitBackground, stacks.WaitTimer, stacks.WaitGC, stacks.WaitUnknown, stacks.WaitLock:
 			continue
@@ -91,16 +95,14 @@ func (s *seen) others(rows []Resource) []Resource {
 		if !own {
 			f = blocked(w)
 		}
-		if s.ofPool(w) || stacks.OnClient(w) || slices.ContainsFunc(rows, func(r Resource) bool { return r.Kind == KindGoroutine && r.Name == started(w.WokenBy) }) {
+		if s.ofPool(w) || onClient(w) || slices.ContainsFunc(rows, func(r Resource) bool { return r.Kind == KindGoroutine && r.Name == started(w.WokenBy) }) {
 			continue
 		}
-		key := f.Function + string(kind)
+		detail := waitsFor(w, kind)
+		key := strings.Join([]string{f.Function, workers, detail}, "\n")
 		r := by[key]
 		if r == nil {
-			r = &Resource{Kind: KindWait, Name: f.Function, High: 1, Detail: kind.InWords()}
-			if ofClient(w) {
-				r.Detail = "for a connection of an HTTP client, perhaps of an unlimited number"
-			}
+			r = &Resource{Kind: KindWait, Name: f.Function, Workers: workers, High: 1, Detail: detail}
 			by[key] = r
 		}
 		if w.Seconds >= most[key] {

@@ -81,7 +81,11 @@ func TestOtherWaits(t *testing.T) {
 		{waked("sync.(*Cond).Wait", "sync.(*Cond).Wait < main.submit", "sync.(*Cond).Signal < main.worker", 20), "on a condition variable"},
 		{waked("chan receive", "runtime.chanrecv1 < main.submit", "runtime.chansend1 < main.publish"+handler, 20), "on a channel"}, // a message, not a slot
 		{waked("select", "runtime.selectgo < net/http.(*Transport).getConn < main.submit", "net/http.(*Transport).tryPutIdleConn < net/http.(*persistConn).readLoop", 20), "for a connection of an HTTP client, perhaps of an unlimited number"},
-		{wait("network", "internal/poll.(*FD).Read < net.(*conn).Read < main.submit < main.serve"+handler, 20, 40, 20), "for an answer from downstream"},
+		{wait("network", "internal/poll.(*FD).Read < net.(*conn).Read < github.com/jackc/pgx/v5.(*Conn).Exec < main.submit < main.serve"+handler, 20, 40, 20), "for an answer from downstream"},
+		{wait("select", "runtime.selectgo < net/http.(*persistConn).roundTrip < net/http.(*Client).Do < main.submit < main.serve"+handler, 20, 40, 20), "for an answer from downstream"},
+		// A stack does not show whether it is a connection of the client, taken over.
+		{wait("network", "internal/poll.(*FD).Read < net.(*conn).Read < main.submit < main.serve"+handler, 20, 40, 20), "for a peer (a downstream or a client)"},
+		{wait("network", "internal/poll.(*FD).Read < net.(*conn).Read < bufio.(*Reader).Read < github.com/coder/websocket.(*Conn).readLoop < main.submit < main.serve"+handler, 20, 40, 20), "for a peer (a downstream or a client)"},
 	} {
 		f := traced([]record.Group{{Entry: entry("main.worker"), Goroutines: 8, Running: 0.02, Waiting: 7.9}}, tt.wait)
 		f.Looks[0].CPU = computing(0.04, "main.work")

@@ -1,0 +1,72 @@
+package observe
+
+import (
+	"slices"
+	"strings"
+
+	"dyno/lab/diagnose/stacks"
+	"dyno/lab/record"
+)
+
+// atWorkers returns for what a goroutine outside of requests waits, if several run the same function of
+// the service's own, and its name: workers, such as consumers of a queue. Waits for something to do, or
+// that never end, do not count, nor do locks and other pools, which have rows.
+func (s *seen) atWorkers(w record.Wait) (kind stacks.WaitKind, function string) {
+	entry, own := stacks.Entry(w.Stack)
+	kind = stacks.What(w)
+	several := w.Goroutines > 1 || slices.ContainsFunc(s.merged.Groups, func(g record.Group) bool {
+		return g.Goroutines > 1 && g.Entry.Function == w.Entry.Function
+	})
+	switch {
+	case !own, !several, w.Count == 0 && !s.moments:
+	case kind == stacks.WaitNetwork, kind == stacks.WaitDisk, kind == stacks.WaitPool:
+		return kind, entry.Function
+	}
+	return stacks.WaitBackground, ""
+}
+
+// onClient reports whether a goroutine waits for the client of a request that it serves. Package stacks
+// knows those of HTTP/1 in a handler, as diagnoses count them; here are also the bodies of HTTP/2, the
+// streams of a gRPC server, and goroutines that a handler started.
+func onClient(w record.Wait) bool {
+	return stacks.OnClient(w) || slices.ContainsFunc(w.Stack, func(f record.Frame) bool {
+		switch f.Function {
+		case "net/http.(*http2requestBody).Read", "golang.org/x/net/http2.(*requestBody).Read", "net/http.(*connReader).Read":
+			return true
+		}
+		// Of a stream, a server calls read and readMessageHeader, and a client readClient and readMessageHeaderClient.
+		method, stream := strings.CutPrefix(f.Function, "google.golang.org/grpc/internal/transport.(*recvBufferReader).read")
+		return stream && !strings.HasSuffix(method, "Client")
+	})
+}
+
+// waitsFor says for what a goroutine waits.
+func waitsFor(w record.Wait, kind stacks.WaitKind) string {
+	switch {
+	case ofClient(w):
+		return "for a connection of an HTTP client, perhaps of an unlimited number"
+	case kind == stacks.WaitNetwork && ofPeer(w.Stack):
+		return "for a peer (a downstream or a client)"
+	}
+	return kind.InWords()
+}
+
+// ofPeer reports whether the service's own code reads or writes a connection, or a library of WebSockets
+// does: which side opened the connection does not show, as of one that a handler took over (http.Hijacker).
+// Other libraries, and clients of the standard library, have opened theirs.
+func ofPeer(frames []record.Frame) bool {
+	for i, f := range frames {
+		pkg := stacks.Package(f.Function)
+		switch {
+		case pkg == "net/http", pkg == "net/smtp", stacks.Dials.Match(f.Function):
+			return false
+		case stacks.Standard(f.Function):
+		case stacks.Own(f), strings.Contains(pkg, "websocket"), strings.HasPrefix(pkg, "github.com/gobwas/ws"):
+			// A driver of databases may be the service's own.
+			return !slices.ContainsFunc(frames[i:], func(f record.Frame) bool { return stacks.Package(f.Function) == "database/sql" })
+		default:
+			return false
+		}
+	}
+	return false
+}
