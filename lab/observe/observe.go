@@ -218,6 +218,8 @@ func summary(r *Report) string {
 	for _, o := range rest {
 		switch {
 		case o.High < quiet, o.High <= bar, o.Kind == KindCPU && o.Busy == nil:
+		case o.Busy == nil && o.Kind != KindGoroutine && o.Kind != KindCPU && o.Waiting < quiet:
+			continue // hardly anything waits for it
 		case len(others) == 3:
 			more++
 		default:

@@ -292,6 +292,12 @@ func TestSummary(t *testing.T) {
 		!strings.Contains(s, "perhaps as busy: the single goroutine main.(*store).loop (main.go:10), busy 55% of the time (55%)") {
 		t.Error(s)
 	}
+	w = wait("sync", locking, 0.01, 50, 2)
+	w.WokenBy = line(20, "sync.(*Mutex).Unlock < main.(*store).compact < main.run")
+	f = traced([]record.Group{alone("main.(*store).loop", 0.55, 0.45, 0)}, w)
+	if s := Of(f).Summary; !strings.Contains(s, "the single goroutine main.(*store).loop") || strings.Contains(s, "lock") {
+		t.Error("hardly anything waits for the lock:", s)
+	}
 	f = traced([]record.Group{alone("main.(*store).loop", 0.06, 0.94, 0)})
 	f.Looks[0].CPU = &record.Profile{Seconds: 1, Stacks: []record.Stack{{Frames: at("main.work"), Value: 0.04e9}}}
 	if s := Of(f).Summary; !strings.Contains(s, "the busiest is the single goroutine main.(*store).loop (main.go:10), busy 6.0% of the time (6.0%; 3 looks)") {
