@@ -104,3 +104,17 @@ func Write(file string, result any) error {
 	}
 	return os.WriteFile(file, append(text, '\n'), 0o644)
 }
+
+// Highest returns the highest share of the rows; nil: that of a row is not known.
+func Highest[R any](rows []R, of func(R) *float64) (most *float64) {
+	for _, r := range rows {
+		v := of(r)
+		if v == nil {
+			return nil
+		}
+		if most == nil || *v > *most {
+			most = v
+		}
+	}
+	return most
+}

@@ -166,20 +166,6 @@ func share(made map[string]any, name string) *float64 {
 	return nil
 }
 
-// highest returns the highest share of the rows; nil: that of a row is not known.
-func highest(rows []row, of func(row) *float64) (most *float64) {
-	for _, r := range rows {
-		v := of(r)
-		if v == nil {
-			return nil
-		}
-		if most == nil || *v > *most {
-			most = v
-		}
-	}
-	return most
-}
-
 // results is the file that keeps the rows.
 type results struct {
 	Schema string         `json:"schema"`
@@ -205,7 +191,7 @@ func keep(file string, r row, made map[string]any) error {
 	slices.SortFunc(all.Steps, func(a, b row) int { return strings.Compare(a.Name, b.Name) })
 	all.Made = map[string]any{}
 	maps.Copy(all.Made, made)
-	all.Made["others"] = highest(all.Steps, func(r row) *float64 { return r.Others })
-	all.Made["steal"] = highest(all.Steps, func(r row) *float64 { return r.Steal })
+	all.Made["others"] = stored.Highest(all.Steps, func(r row) *float64 { return r.Others })
+	all.Made["steal"] = stored.Highest(all.Steps, func(r row) *float64 { return r.Steal })
 	return stored.Write(file, all)
 }

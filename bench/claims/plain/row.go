@@ -189,24 +189,10 @@ func keep(file string, r row, made map[string]any) error {
 	measured := union(all.Made["packages"], made["packages"])
 	all.Made = map[string]any{}
 	maps.Copy(all.Made, made)
-	all.Made["others"] = highest(all.Steps, func(r row) *float64 { return r.Others })
-	all.Made["steal"] = highest(all.Steps, func(r row) *float64 { return r.Steal })
+	all.Made["others"] = stored.Highest(all.Steps, func(r row) *float64 { return r.Others })
+	all.Made["steal"] = stored.Highest(all.Steps, func(r row) *float64 { return r.Steal })
 	all.Made["packages"] = measured
 	return stored.Write(file, all)
-}
-
-// highest returns the highest share of the rows; nil: that of a row is not known.
-func highest(rows []row, of func(row) *float64) (most *float64) {
-	for _, r := range rows {
-		v := of(r)
-		if v == nil {
-			return nil
-		}
-		if most == nil || *v > *most {
-			most = v
-		}
-	}
-	return most
 }
 
 // union returns the texts of two lists as JSON has them, each once.
