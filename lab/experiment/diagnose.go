@@ -179,6 +179,7 @@ func (x *executor) profileAt(ctx context.Context, variant string, at float64, cl
 	if plan.Rate == 0 {
 		plan.Clients = clients
 	}
+	plan.Rate = min(plan.Rate, justAbove*at) // more only fills queues
 	return x.profile(ctx, plan)
 }
 
