@@ -44,6 +44,7 @@ type result struct {
 	Steps []map[string]any
 	Made  struct {
 		Commit   string
+		Base     string `json:"base_commit"`
 		Modified bool
 		Date     time.Time
 		Command  []string
@@ -212,7 +213,11 @@ func tableOf(name string, keys []string) (string, error) {
 		}
 		line(cells)
 	}
-	fmt.Fprintf(&out, "\nCommit %.8s, %s, %s; others took %s of the machine, the hypervisor %s. `%s`, stored in `docs/results/%s.json`.\n", m.Commit, m.Date.Format("2006-01-02"), m.Machine, percentOf(m.Others), percentOf(m.Steal), strings.Join(m.Command, " "), name)
+	of := fmt.Sprintf("%.8s", m.Commit)
+	if m.Base != "" {
+		of += fmt.Sprintf(" after %.8s", m.Base)
+	}
+	fmt.Fprintf(&out, "\nCommit %s, %s, %s; others took %s of the machine, the hypervisor %s. `%s`, stored in `docs/results/%s.json`.\n", of, m.Date.Format("2006-01-02"), m.Machine, percentOf(m.Others), percentOf(m.Steal), strings.Join(m.Command, " "), name)
 	return out.String(), nil
 }
 

@@ -9,9 +9,10 @@ import (
 	"dyno/lab/report/format"
 )
 
-// Made is where a result is from.
+// Made is where a result is from. Programs are in the order in which their variants first started.
 type Made struct {
-	Commit   string       `json:"commit"` // of the measured programs' code; empty: unknown, or not one
+	Commit   string       `json:"commit"`                // of the code of the last program that was measured; empty: unknown
+	Base     string       `json:"base_commit,omitempty"` // of the first program with another commit, as of two revisions that were compared
 	Modified bool         `json:"modified"`
 	Date     time.Time    `json:"date"`
 	Command  []string     `json:"command"` // runs it again
@@ -45,9 +46,11 @@ func madeOf(e *record.Experiment) Made {
 	}
 	slices.Sort(m.Packages)
 	m.Packages = slices.Compact(m.Packages)
-	slices.Sort(commits)
-	if commits = slices.Compact(commits); len(commits) == 1 {
-		m.Commit = commits[0]
+	if n := len(commits); n > 0 && !slices.Contains(commits, "") {
+		m.Commit = commits[n-1]
+		if i := slices.IndexFunc(commits, func(c string) bool { return c != m.Commit }); i >= 0 {
+			m.Base = commits[i]
+		}
 	}
 	return m
 }

@@ -23,10 +23,13 @@ func TestMade(t *testing.T) {
 	if want := []string{"dyno", "run", "a.yaml"}; !reflect.DeepEqual(made.Command, want) {
 		t.Errorf("command %q, want %q", made.Command, want)
 	}
+	if made := build(one, record.Program{Package: "a/cmd/a"}); made.Commit != "" || made.Base != "" {
+		t.Errorf("of a commit and an unknown one: %+v", made)
+	}
 	if float64(made.Others) != 0.02 || float64(made.Steal) != 0.04 {
 		t.Errorf("others took %v, the hypervisor %v", made.Others, made.Steal)
 	}
-	if made := build(one, record.Program{Package: "a/cmd/a", Commit: "c2", Modified: true}); made.Commit != "" || !made.Modified {
+	if made := build(one, record.Program{Package: "a/cmd/a", Commit: "c2", Modified: true}); made.Commit != "c2" || made.Base != "c1" || !made.Modified {
 		t.Errorf("of two commits, one modified: %+v", made)
 	}
 }
