@@ -58,6 +58,10 @@ func (x *executor) peaks(ctx context.Context, length time.Duration, variants []s
 			found[v.Name] = capacity.Peak{Concurrency: x.opts.Concurrency}
 			continue
 		}
+		if first := variants[0]; v.Name != first.Name && x.comparesCPU(first, v) {
+			found[v.Name] = found[first.Name]
+			continue
+		}
 		next := x.searchOf(v, length)
 		err := x.runPlan(ctx, func(*record.Experiment) (record.RunSpec, bool) {
 			step, done := next(x.runsOf(record.RoleSearch, v.Name, 0))
@@ -78,6 +82,13 @@ func (x *executor) peaks(ctx context.Context, length time.Duration, variants []s
 		}
 	}
 	return found, nil
+}
+
+// comparesCPU reports whether b is measured with as many concurrent units as a: what a unit costs depends on how many
+// there are, and searches of two equal programs may end far apart.
+func (x *executor) comparesCPU(a, b scenario.Variant) bool {
+	s := x.opts.Scenario
+	return x.kind.compares && x.opts.Metric == compare.MetricCPU && s.Load.Traits().Axis == workload.AxisConcurrency && s.Parallel(a) == s.Parallel(b) && slices.Equal(s.ConcurrencyOf(a), s.ConcurrencyOf(b))
 }
 
 // drop excludes a variant that cannot be measured from a comparison of several variants.

@@ -80,6 +80,30 @@ func TestLadderOverAJob(t *testing.T) {
 	}
 }
 
+// What a unit costs is compared at one number of concurrent units, although the second carries more with others.
+func TestCPUOfJobsIsComparedAtOneNumber(t *testing.T) {
+	x := onJob(t, batches, record.KindCompare, Default)
+	x.variants = x.variants[1:] // parallel carries most with 4, raised with 10
+	x.opts.Metric = compare.MetricCPU
+	if err := x.execute(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"parallel", "raised"} {
+		runs := x.exp.Select(func(r *record.Run) bool { return r.Spec.Role == record.RoleMeasure && r.Spec.Variant == name })
+		for _, r := range runs {
+			if r.Spec.Connections != 4 {
+				t.Errorf("%s was measured with %d", name, r.Spec.Connections)
+			}
+		}
+		if len(runs) == 0 {
+			t.Errorf("%s was not measured", name)
+		}
+	}
+	if searched := x.runsOf(record.RoleSearch, "raised", 0); len(searched) > 0 {
+		t.Errorf("%d runs searched for the best number of raised", len(searched))
+	}
+}
+
 // Jobs that are compared share a dependency and read the feeder's rows; a job that cannot be
 // measured is left out.
 func TestSeveralJobsAreCompared(t *testing.T) {
