@@ -45,8 +45,12 @@ func waitsFor(w record.Wait, kind stacks.WaitKind) string {
 	switch {
 	case ofClient(w):
 		return "for a connection of an HTTP client, perhaps of an unlimited number"
+	case kind == stacks.WaitNetwork && slices.ContainsFunc(w.Stack, func(f record.Frame) bool { return strings.HasPrefix(f.Function, "os.(*File).") }):
+		return "for a pipe, a terminal or a device"
 	case kind == stacks.WaitNetwork && ofPeer(w.Stack):
 		return "for a peer (a downstream or a client)"
+	case kind == stacks.WaitGroup: // of singleflight, a group of another request
+		return "on a sync.WaitGroup"
 	}
 	return kind.InWords()
 }
