@@ -96,6 +96,12 @@ func TestParse(t *testing.T) {
 	if err != nil || o.study.runs != 3 || o.study.budget == 0 {
 		t.Errorf("%+v, %v", o, err)
 	}
+	// Another budget is another command, whose counts are not added.
+	for args, want := range map[string]string{"equal --runs 3": "go run ./bench/known equal", "equal --budget 15s": "go run ./bench/known equal", "slower --budget 5m": "go run ./bench/known slower --budget 5m0s"} {
+		if o, err := parse(strings.Fields(args), &out); err != nil || strings.Join(o.command(), " ") != want {
+			t.Errorf("%q: %v, %v", args, o, err)
+		}
+	}
 }
 
 // The histories can be measured, and each has a row.

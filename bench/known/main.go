@@ -134,13 +134,23 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(t.rows) == 0 {
 		return err
 	}
-	found := results{Schema: "dyno.known/1", Steps: t.rows, Made: began.Made(commit, modified, []string{"go", "run", "./bench/known", o.study.name}, []string{"dyno/cmd/dyno"})}
+	found := results{Schema: "dyno.known/1", Steps: t.rows, Made: began.Made(commit, modified, o.command(), []string{"dyno/cmd/dyno"})}
 	if o.store != "" {
 		if found, err = found.keep(o.store, err); err != nil {
 			return err
 		}
 	}
 	return errors.Join(err, found.show(out))
+}
+
+// command makes the result again. Runs of another budget are of another command, so their counts are not added; how many
+// runs there are is in the rows.
+func (o *options) command() []string {
+	words := []string{"go", "run", "./bench/known", o.study.name}
+	if o.study.budget != studies[o.study.name].budget {
+		words = append(words, "--budget", o.study.budget.String())
+	}
+	return words
 }
 
 // say reports an event on stderr.

@@ -4,11 +4,15 @@
 package stored
 
 import (
+	"context"
 	"debug/buildinfo"
 	"encoding/json"
+	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -84,8 +88,25 @@ func (u Usage) Made(commit string, modified bool, command, packages []string) Ma
 	return m
 }
 
-// Beside returns m with the higher shares of both, for a result of several runs.
+// Tree returns which commit the working directory is of, for programs that go test builds anew while they are measured.
+func Tree(ctx context.Context) (commit string, modified bool, err error) {
+	head, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=8", "HEAD").Output()
+	if err != nil {
+		return "", false, fmt.Errorf("the commit is not known, git rev-parse HEAD: %w", err)
+	}
+	changes, err := exec.CommandContext(ctx, "git", "status", "--porcelain").Output()
+	if err != nil {
+		return "", false, fmt.Errorf("git status: %w", err)
+	}
+	return strings.TrimSpace(string(head)), len(changes) > 0, nil
+}
+
+// Beside returns m with the higher shares of both, for a result of several runs. It is of modified code if one of them is, and
+// of no known commit if they are of two.
 func (m Made) Beside(other Made) Made {
+	if m.Modified = m.Modified || other.Modified; !other.Date.IsZero() && other.Commit != m.Commit {
+		m.Commit = ""
+	}
 	higher := func(a, b *float64) *float64 {
 		if a == nil || b != nil && *b > *a {
 			return b

@@ -95,6 +95,7 @@ type row struct {
 	Same     int        `json:"same"` // repeats whose verdict is that of the first
 	Repeats  int        `json:"repeats"`
 	Commit   string     `json:"commit"` // of the dyno that said it
+	Modified bool       `json:"modified,omitempty"`
 	Others   *float64   `json:"others"` // share of the machine that others took during the comparison
 	Steal    *float64   `json:"steal"`  // and the hypervisor
 	made     map[string]any
@@ -173,7 +174,8 @@ type results struct {
 	Made   map[string]any `json:"made"`
 }
 
-// keep replaces a load's row in the file, or adds it. What others took of the machine is the highest of all rows.
+// keep replaces a load's row in the file, or adds it. What others took of the machine is the highest of all rows, and the
+// result is of modified code if a row is.
 func keep(file string, r row, made map[string]any) error {
 	all := results{Schema: "dyno.verdicts/1"}
 	text, err := os.ReadFile(file)
@@ -191,6 +193,7 @@ func keep(file string, r row, made map[string]any) error {
 	slices.SortFunc(all.Steps, func(a, b row) int { return strings.Compare(a.Name, b.Name) })
 	all.Made = map[string]any{}
 	maps.Copy(all.Made, made)
+	all.Made["modified"] = slices.ContainsFunc(all.Steps, func(r row) bool { return r.Modified })
 	all.Made["others"] = stored.Highest(all.Steps, func(r row) *float64 { return r.Others })
 	all.Made["steal"] = stored.Highest(all.Steps, func(r row) *float64 { return r.Steal })
 	return stored.Write(file, all)

@@ -180,7 +180,7 @@ func (o *options) madeBy(r row) map[string]any {
 	made := map[string]any{} // a comparison may have none
 	maps.Copy(made, r.made)
 	made["command"], made["packages"] = append(words, "--quick"), []string{"dyno/cmd/dyno"}
-	made["commit"], made["modified"] = r.Commit, o.modified
+	made["commit"] = r.Commit
 	return made
 }
 
@@ -190,7 +190,7 @@ func (o *options) judge(ctx context.Context, p program, l bound) (r row, err err
 	if err := errors.Join(os.RemoveAll(inMemory), os.MkdirAll(inMemory, 0o700)); err != nil {
 		return r, err
 	}
-	r = row{Name: l.Name, Program: p.Name + " " + p.version(), Kind: p.Kind, Truth: l.Truth, Repeats: o.repeats, Commit: o.commit}
+	r = row{Name: l.Name, Program: p.Name + " " + p.version(), Kind: p.Kind, Truth: l.Truth, Repeats: o.repeats, Commit: o.commit, Modified: o.modified}
 	for n := range o.repeats {
 		say("%s: diagnosing, %d of %d", l.Name, n+1, o.repeats)
 		var d diagnosis

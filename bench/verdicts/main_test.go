@@ -61,7 +61,7 @@ func TestLoads(t *testing.T) {
 // Loads that are not run again stay in the file.
 func TestKeep(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "verdicts.json")
-	for _, r := range []row{{Name: "b", Judged: wrong}, {Name: "a"}, {Name: "b", Judged: right}} {
+	for _, r := range []row{{Name: "b", Judged: wrong}, {Name: "a", Modified: true}, {Name: "b", Judged: right}} {
 		if err := keep(file, r, map[string]any{"commit": "c"}); err != nil {
 			t.Fatal(err)
 		}
@@ -72,6 +72,9 @@ func TestKeep(t *testing.T) {
 	}
 	if strings.Count(string(text), `"name"`) != 2 || strings.Contains(string(text), wrong) || !strings.Contains(string(text), `"commit": "c"`) {
 		t.Error(string(text))
+	}
+	if _, made, _ := strings.Cut(string(text), `"made"`); !strings.Contains(made, `"modified": true`) {
+		t.Error("a row is of modified code:", made)
 	}
 }
 

@@ -44,7 +44,7 @@ func observationText(r *observe.Report, width int) string {
 	fact("requests", requests(r.Rate))
 	m := r.Memory
 	fact("GC", known(figure("%s of the CPU time that the process uses", r.GC, observe.Percent), figure("%s cycles/s", m.Cycles, observe.Number)))
-	fact("ready", known(figure("%s goroutines wait for a processor, on average", r.Ready, observe.Number), figure("%s us after each wait", r.ReadyMicros, observe.Number)))
+	fact("ready", known(figure("%s goroutines wait for a processor, on average", r.Ready, observe.Number), figure("%s us at most after a wait, on average", r.ReadyMicros, observe.Number)))
 	fact("memory", known(figure("heap %s", m.Heap, inBytes), figure("%s from the system", m.System, inBytes), figure("%s/s allocated", m.Allocated, inBytes),
 		figure("%s goroutines", m.Live, func(v float64) string { return fmt.Sprintf("%.0f", v) })))
 	fact("looking", cost(r.Cost))

@@ -37,9 +37,9 @@ func newObserve() *cobra.Command {
 its CPU, each lock, each single goroutine and each pool is, the busiest first, and what it could not see. It forecasts nothing:
 forecasts of headroom were right too rarely (docs/reference/diagnosis-accuracy.md).
 
-It sends GET requests only. About every six seconds, at a random moment, it takes a CPU profile of a second and an execution
-trace of 0.3 s at most; where there is no trace, profiles of the goroutines. It stops tracing at 100 MB, or when goroutines
-wait twice as long for a processor. Ctrl-C prints what is known until then.
+It sends GET requests only. About every six seconds, at a random moment and 60 times at most, it takes a CPU profile of a second
+and an execution trace of 0.3 s at most; where there is no trace, profiles of the goroutines. It stops tracing at 100 MB, or
+when goroutines wait twice as long for a processor. Ctrl-C prints what is known until then.
 
 --metrics names a page of metrics in the text format of Prometheus: for the rate of requests, the CPU time of the process with
 what the kernel does for it, and allocations. Of a process on this machine, /proc has the CPU time. Only figures per

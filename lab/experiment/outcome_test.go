@@ -43,7 +43,7 @@ name: listening
 mode: load
 target: {url: "%s"}
 load: {kind: sessions, url: "%s", sessions: 2, expect: {frames: {matches: "%s"}}}
-measure: {length: 300ms, warmup: 100ms}
+measure: {length: 1s, warmup: 100ms}
 `, strings.Replace(address, "ws:", "http:", 1), address, expect))
 			if err != nil {
 				t.Fatal(err)

@@ -143,7 +143,7 @@ func TestRun(t *testing.T) {
 // With the tests of B on both sides, a benchmark is compared that A does not have, and the loops are
 // the same.
 func TestTestsFrom(t *testing.T) {
-	o := options(modules(t), 2*time.Second)
+	o := options(modules(t), 3*time.Second)
 	from := 1
 	o.TestsFrom, o.Bench, o.NoLayouts = &from, regexp.MustCompile("Switched|New|Allocates"), true
 	r, err := Run(t.Context(), o)
@@ -186,7 +186,7 @@ func TestOnlyBFails(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o := options(dir, time.Second)
+	o := options(dir, 3*time.Second)
 	gates, err := compare.ParseUnitGates("ns/op<=1.01")
 	if err != nil {
 		t.Fatal(err)

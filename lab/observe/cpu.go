@@ -149,7 +149,7 @@ func (s *seen) resourceCPU(c CPU) Resource {
 // Cost is what looking cost the process.
 type Cost struct {
 	// Cores is the CPU that the process used while it was looked at beyond what it used otherwise, with
-	// its 95% interval; null: not known.
+	// its range, of three looks or more a 95% interval; null: not known.
 	Cores *float64    `json:"cores"`
 	Range *[2]float64 `json:"cores_range"`
 	// Share is Cores averaged over the whole time, as a share of the limit; null: not known.

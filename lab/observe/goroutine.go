@@ -69,8 +69,8 @@ const alive = 0.95
 
 // work returns for which share of a look a goroutine worked, at least and at most, and slept. Of a
 // wait for a peer, in a system call or for something to read, a look does not show whether it is
-// for a reply or for the next message; nor do profiles of the goroutines show whether a wait for a
-// lock ever ends.
+// for a reply or for the next message, nor of one on a sync.WaitGroup whether those goroutines do its work; nor do
+// profiles of the goroutines show whether a wait for a lock or a group ever ends.
 func work(t *record.Trace, g record.Group, moments bool) (low, high, asleep float64) {
 	low = g.Running + g.Runnable
 	if moments {
@@ -87,7 +87,7 @@ func work(t *record.Trace, g record.Group, moments bool) (low, high, asleep floa
 			asleep += w.Seconds
 		case !moments && (kind == stacks.WaitLock || kind == stacks.WaitPool || kind == stacks.WaitGC):
 			low += w.Seconds
-		case kind == stacks.WaitLock, kind == stacks.WaitNetwork, kind == stacks.WaitSyscall, kind == stacks.WaitDisk:
+		case !moments && kind == stacks.WaitGroup, kind == stacks.WaitLock, kind == stacks.WaitNetwork, kind == stacks.WaitSyscall, kind == stacks.WaitDisk:
 			high += w.Seconds
 		}
 	}

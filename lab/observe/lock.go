@@ -137,7 +137,7 @@ func (s *seen) locks() (out []Resource) {
 		}
 		switch {
 		case held > tolerated*r.High:
-			r.Detail += fmt.Sprintf("; %.1f goroutines at a time are in what it protects, so there are several locks", held)
+			r.Detail += fmt.Sprintf("; %.1f goroutines at a time are between taking and releasing it, so there are several locks, or it is also released in between", held)
 		case shown >= nearlyAll && held*tolerated >= clip(low) && !stacks.Standard(c.frame.Function):
 			r.Low = clip(low)
 			r.Busy = new(min(max(held, r.Low), r.High))

@@ -49,9 +49,10 @@ type Report struct {
 
 	Resources []Resource `json:"resources"` // the busiest first; those of an unknown share last
 	CPU       CPU        `json:"cpu"`
-	GC        *float64   `json:"gc_share"` // of the CPU that the process uses; null: not known
-	// Ready is the mean number of goroutines that could run and had no processor, and ReadyMicros the
-	// time from the end of a wait until a goroutine runs, on average; null: not known.
+	GC        *float64   `json:"gc_share"` // of the CPU that the process uses; null: not known, or of fewer than 20 samples
+	// Ready is the mean number of goroutines that could run and had no processor, and ReadyMicros what that is for each
+	// wait that ended: at least the time until a goroutine runs then, on average, since those that were preempted or have
+	// begun are among them; null: not known.
 	Ready       *float64 `json:"ready"`
 	ReadyMicros *float64 `json:"ready_us"`
 	Memory      Memory   `json:"memory"`
@@ -103,7 +104,7 @@ func Of(f Facts) *Report {
 	}
 	r.CPU = s.cpu(f)
 	r.Rate = s.rate(f)
-	if shares := stacks.ClassShares(s.profile); shares != nil {
+	if shares := stacks.ClassShares(s.profile); shares != nil && stacks.Unprofiled(s.profile).Total()/1e9 >= leastProfiled {
 		r.GC = new(shares[stacks.GC])
 	}
 	s.ready(r)

@@ -123,6 +123,7 @@ func TestSingleGoroutines(t *testing.T) {
 		{"a reply", "select", "runtime.selectgo < net/http.(*persistConn).roundTrip < net/http.(*Client).Do < " + loop, 0.2, 0.8},
 		{"a message of a stream", "select", "runtime.selectgo < google.golang.org/grpc/internal/transport.(*recvBufferReader).readClient < google.golang.org/grpc.(*clientStream).RecvMsg < " + loop, 0.2, 0.8},
 		{"a reply or a message", "network", "internal/poll.(*FD).Read < net.(*conn).Read < " + loop, 0.2, 0.8},
+		{"goroutines that it started", "sync", "sync.runtime_SemacquireWaitGroup < sync.(*WaitGroup).Wait < golang.org/x/sync/errgroup.(*Group).Wait < " + loop, 0.2, 0.8},
 		{"work", "chan receive", "runtime.chanrecv1 < " + loop, 0.2, 0.2},
 		{"work or a stop", "select", "runtime.selectgo < " + loop, 0.2, 0.2},
 		{"time", "sleep", "time.Sleep < " + loop, 0.2, 0.2},

@@ -26,12 +26,14 @@ func (s *seen) atWorkers(w record.Wait) (kind stacks.WaitKind, function string) 
 }
 
 // onClient reports whether a goroutine waits for the client of a request that it serves. Package stacks
-// knows those of HTTP/1 in a handler, as diagnoses count them; here are also the bodies of HTTP/2, the
-// streams of a gRPC server, and goroutines that a handler started.
+// knows those of HTTP/1 in a handler, as diagnoses count them; here are also the bodies of HTTP/2, in both
+// directions, the streams of a gRPC server, and goroutines that a handler started.
 func onClient(w record.Wait) bool {
 	return stacks.OnClient(w) || slices.ContainsFunc(w.Stack, func(f record.Frame) bool {
 		switch f.Function {
-		case "net/http.(*http2requestBody).Read", "golang.org/x/net/http2.(*requestBody).Read", "net/http.(*connReader).Read":
+		case "net/http.(*http2requestBody).Read", "golang.org/x/net/http2.(*requestBody).Read", "net/http.(*connReader).Read",
+			"net/http.(*http2serverConn).writeDataFromHandler", "golang.org/x/net/http2.(*serverConn).writeDataFromHandler",
+			"google.golang.org/grpc/internal/transport.(*http2Server).write", "google.golang.org/grpc/internal/transport.(*http2Server).Write":
 			return true
 		}
 		// Of a stream, a server calls read and readMessageHeader, and a client readClient and readMessageHeaderClient.
@@ -45,8 +47,12 @@ func waitsFor(w record.Wait, kind stacks.WaitKind) string {
 	switch {
 	case ofClient(w):
 		return "for a connection of an HTTP client, perhaps of an unlimited number"
+	case kind == stacks.WaitNetwork && slices.ContainsFunc(w.Stack, func(f record.Frame) bool { return strings.HasPrefix(f.Function, "os.(*File).") }):
+		return "for a pipe, a terminal or a device"
 	case kind == stacks.WaitNetwork && ofPeer(w.Stack):
 		return "for a peer (a downstream or a client)"
+	case kind == stacks.WaitGroup: // of singleflight, a group of another request
+		return "on a sync.WaitGroup"
 	}
 	return kind.InWords()
 }

@@ -38,7 +38,8 @@ func (s *seen) inCallsOf(pkg string) (mean float64) {
 	}
 	for _, w := range s.merged.Waits {
 		in := slices.ContainsFunc(w.Stack, func(f record.Frame) bool { return stacks.Package(f.Function) == pkg })
-		if kind := stacks.What(w); in && kind != stacks.WaitPool && kind != stacks.WaitIdle {
+		own := stacks.What(w) == stacks.WaitLock && strings.HasPrefix(blocked(w).Function, "database/sql.(*DB).") // the pool's lock
+		if kind := stacks.What(w); in && !own && kind != stacks.WaitPool && kind != stacks.WaitIdle {
 			mean += w.Seconds / s.merged.Seconds
 		}
 	}

@@ -24,7 +24,8 @@ func TestPools(t *testing.T) {
 	flight := waked("chan receive", "runtime.chanrecv1 < main.shared", "runtime.closechan < main.shared < main.serve"+handler, 1)
 	queue := waked("chan receive", "runtime.chanrecv1 < main.ask", "runtime.chansend1 < main.(*store).loop", 1)
 	query := wait("network", "internal/poll.(*FD).Read < driver.(*conn).Query < database/sql.(*DB).queryDC < main.serve"+handler, 3, 90, 3)
-	r := Of(traced(nil, sql, slots, either, flight, queue, query))
+	own := wait("sync", "sync.(*Mutex).Lock < database/sql.(*DB).conn < database/sql.(*DB).QueryContext < main.serve"+handler, 5, 90, 5) // has no connection yet
+	r := Of(traced(nil, sql, slots, either, flight, queue, query, own))
 	found := find(t, r, KindPool)
 	if len(found) != 3 {
 		t.Fatalf("%+v", found)
@@ -79,6 +80,8 @@ func TestOtherWaits(t *testing.T) {
 	}{
 		{waked("chan send", "runtime.chansend1 < main.submit", "runtime.chanrecv1 < main.worker", 20), "on a channel"},
 		{waked("sync.(*Cond).Wait", "sync.(*Cond).Wait < main.submit", "sync.(*Cond).Signal < main.worker", 20), "on a condition variable"},
+		{waked("sync", "sync.runtime_SemacquireWaitGroup < sync.(*WaitGroup).Wait < golang.org/x/sync/singleflight.(*Group).Do < main.submit", "sync.(*WaitGroup).Done < golang.org/x/sync/singleflight.(*Group).doCall < main.submit"+handler, 20), "on a sync.WaitGroup"},
+		{wait("network", "internal/poll.(*FD).Read < os.(*File).Read < bufio.(*Scanner).Scan < main.submit < main.serve"+handler, 20, 40, 20), "for a pipe, a terminal or a device"},
 		{waked("chan receive", "runtime.chanrecv1 < main.submit", "runtime.chansend1 < main.publish"+handler, 20), "on a channel"}, // a message, not a slot
 		{waked("select", "runtime.selectgo < net/http.(*Transport).getConn < main.submit", "net/http.(*Transport).tryPutIdleConn < net/http.(*persistConn).readLoop", 20), "for a connection of an HTTP client, perhaps of an unlimited number"},
 		{wait("network", "internal/poll.(*FD).Read < net.(*conn).Read < github.com/jackc/pgx/v5.(*Conn).Exec < main.submit < main.serve"+handler, 20, 40, 20), "for an answer from downstream"},

@@ -13,11 +13,11 @@ import (
 )
 
 // Main runs the tests of a package and exits; the exit code is 1 also when a goroutine of the agent
-// is left after 2 s.
+// is left after 30 s.
 func Main(m *testing.M) {
 	code := m.Run()
 	left := running()
-	for deadline := time.Now().Add(2 * time.Second); len(left) > 0 && time.Now().Before(deadline); left = running() {
+	for deadline := time.Now().Add(30 * time.Second); len(left) > 0 && time.Now().Before(deadline); left = running() {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if len(left) > 0 {

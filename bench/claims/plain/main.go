@@ -85,13 +85,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", s.name, err))
 			continue
 		}
+		r.Quick = *quick
 		rows = append(rows, r)
 		if *store == "" {
 			continue
-		}
-		made["command"] = []string{"go", "run", "./bench/claims/plain"}
-		if *quick {
-			made["command"] = []string{"go", "run", "./bench/claims/plain", "--quick"}
 		}
 		if err := keep(*store, r, made); err != nil {
 			return err

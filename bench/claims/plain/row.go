@@ -75,6 +75,9 @@ type row struct {
 	Source  string  `json:"source"`
 	Commit  string  `json:"commit"`
 
+	Modified bool `json:"modified,omitempty"` // it is not what Commit has
+	Quick    bool `json:"quick,omitempty"`
+
 	Others *float64 `json:"others"` // share of the machine that others took
 	Steal  *float64 `json:"steal"`  // and the hypervisor
 }
@@ -106,6 +109,7 @@ func (s service) row(d diagnosis, e *record.Experiment) (row, error) {
 		r.Place, r.Share = packages.ReplaceAllString(d.Where[0].Function, ""), d.Where[0].Share
 	}
 	r.Commit, _ = d.Made["commit"].(string)
+	r.Modified, _ = d.Made["modified"].(bool)
 	r.Others, r.Steal = share(d.Made, "others"), share(d.Made, "steal")
 	i := slices.IndexFunc(e.Runs, func(r *record.Run) bool {
 		return r.Spec.Role == record.RoleProfile && r.Spec.Variant == variant && r.Invalid == ""
@@ -170,7 +174,7 @@ type results struct {
 }
 
 // keep replaces a service's row in the file, or adds it. Where the result is from is that of the last
-// row, with the highest shares that others took during any.
+// row, with the highest shares that others took during any; it is of modified code, or of the quick form, if a row is.
 func keep(file string, r row, made map[string]any) error {
 	all := results{Schema: "dyno.plain/1"}
 	text, err := os.ReadFile(file)
@@ -192,6 +196,12 @@ func keep(file string, r row, made map[string]any) error {
 	all.Made["others"] = stored.Highest(all.Steps, func(r row) *float64 { return r.Others })
 	all.Made["steal"] = stored.Highest(all.Steps, func(r row) *float64 { return r.Steal })
 	all.Made["packages"] = measured
+	all.Made["modified"] = slices.ContainsFunc(all.Steps, func(r row) bool { return r.Modified })
+	command := []string{"go", "run", "./bench/claims/plain"}
+	if slices.ContainsFunc(all.Steps, func(r row) bool { return r.Quick }) {
+		command = append(command, "--quick")
+	}
+	all.Made["command"] = command
 	return stored.Write(file, all)
 }
 

@@ -49,7 +49,7 @@ func TestKeep(t *testing.T) {
 	for _, k := range []struct {
 		r   row
 		pkg string
-	}{{row{Name: "arena", Others: new(0.3)}, "dyno/a"}, {row{Name: "chain", Others: new(0.02)}, "dyno/c"}, {row{Name: "arena", Share: 1, Others: new(0.01)}, "dyno/a"}} {
+	}{{row{Name: "arena", Others: new(0.3)}, "dyno/a"}, {row{Name: "chain", Others: new(0.02), Modified: true, Quick: true}, "dyno/c"}, {row{Name: "arena", Share: 1, Others: new(0.01)}, "dyno/a"}} {
 		if err := keep(file, k.r, map[string]any{"packages": []any{k.pkg}}); err != nil {
 			t.Fatal(err)
 		}
@@ -64,6 +64,9 @@ func TestKeep(t *testing.T) {
 	}
 	if len(all.Steps) != 2 || all.Steps[0].Name != "chain" || all.Steps[1].Share != 1 {
 		t.Errorf("rows %+v", all.Steps)
+	}
+	if all.Made["modified"] != true || len(union(all.Made["command"])) != 4 {
+		t.Errorf("a row is of modified code and of the quick form: %v", all.Made)
 	}
 	if all.Made["others"] != 0.02 || len(union(all.Made["packages"])) != 2 {
 		t.Errorf("made %v", all.Made)

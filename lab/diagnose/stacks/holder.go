@@ -195,7 +195,8 @@ func (h *Holder) spend(r *record.Run, t *record.Trace, held WaitKind, of []recor
 	if t != nil {
 		for _, w := range t.Waits {
 			kind := What(w)
-			if kind == held || !add(w.Stack, w.Seconds/t.Seconds) {
+			// sync.Cond gives its lock back while it waits.
+			if kind == held || kind == WaitCond && held == WaitLock || !add(w.Stack, w.Seconds/t.Seconds) {
 				continue
 			}
 			if kind == WaitNetwork && ofFile(w.Stack) {

@@ -32,17 +32,20 @@ func TestCompanionEnds(t *testing.T) {
 
 // One that fails, or does not end in time, is an error that says which, and why.
 func TestCompanionDoesNotEnd(t *testing.T) {
-	for command, want := range map[string]string{
-		"echo no space left >&2; exit 3": "no space left",
-		"exec sleep 1000":                "ready.timeout",
+	for command, c := range map[string]struct {
+		timeout time.Duration
+		want    string
+	}{
+		"echo no space left >&2; exit 3": {time.Minute, "no space left"},
+		"exec sleep 1000":                {100 * time.Millisecond, "ready.timeout"},
 	} {
-		fill := scenario.Dependency{Name: "fill", Process: scenario.Process{Command: []string{"sh", "-c", command}, Ready: scenario.Ready{Exit: true, Timeout: time.Second}}}
+		fill := scenario.Dependency{Name: "fill", Process: scenario.Process{Command: []string{"sh", "-c", command}, Ready: scenario.Ready{Exit: true, Timeout: c.timeout}}}
 		b := &Programs{Scenario: &scenario.Scenario{Dependencies: []scenario.Dependency{fill}}}
 		s := b.New(t.TempDir(), nil)
 		err := s.Up(t.Context())
 		s.Down()
-		if err == nil || !strings.Contains(err.Error(), "companion fill") || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", command, err, want)
+		if err == nil || !strings.Contains(err.Error(), "companion fill") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", command, err, c.want)
 		}
 	}
 }

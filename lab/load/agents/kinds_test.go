@@ -181,7 +181,7 @@ func TestSessions(t *testing.T) {
 	g := gather(t, bus, 2)
 	spec := sessions.Schedule(5, 20, 900*time.Millisecond+record.WindowLength)
 	p := plan(spec)
-	p.Connections, p.Warmup, p.Length, p.Timeout, p.Drain = 5, 300*time.Millisecond, 600*time.Millisecond, 10*time.Second, 2*time.Second
+	p.Connections, p.Warmup, p.Length = 5, 300*time.Millisecond, 600*time.Millisecond
 	d := driverOf(t, g, s)
 	for range 2 { // the agents keep the driver, and open other sessions
 		mu.Lock()

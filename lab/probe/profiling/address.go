@@ -33,7 +33,7 @@ func (a Address) text() string {
 }
 
 // endpoint returns the URL of a path at the address. The path is a constant of this package or of
-// package agent, and may have a query.
+// package agent, and may have a query. Without a path it is the address as it is: that of one page.
 func (a Address) endpoint(path string) (*url.URL, error) {
 	u, err := url.Parse(a.text())
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -41,6 +41,10 @@ func (a Address) endpoint(path string) (*url.URL, error) {
 	}
 	if u.User != nil && a.Token != "" {
 		return nil, fmt.Errorf("the debug address %s has a user, and there is a token (--token): give one of the two", a)
+	}
+	if path == "" {
+		u.Fragment = ""
+		return u, nil
 	}
 	path, query, _ := strings.Cut(path, "?")
 	prefix, profiles := roots(u.EscapedPath())

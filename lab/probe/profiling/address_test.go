@@ -40,6 +40,20 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
+// The address of one page is used as it is: some servers answer only with the slash at its end.
+func TestPageOfItsOwn(t *testing.T) {
+	for debug, want := range map[string]string{
+		"h:1/metrics/":                     "http://h:1/metrics/",
+		"http://h/debug/pprof/metrics#top": "http://h/debug/pprof/metrics",
+		"http://h/probe?debug=1&a=b":       "http://h/probe?debug=1&a=b",
+		"http://h/a%2Fb":                   "http://h/a%2Fb",
+	} {
+		if got, err := (Address{URL: debug}).endpoint(""); err != nil || got.String() != want {
+			t.Errorf("%s: %v, %v, want %s", debug, got, err, want)
+		}
+	}
+}
+
 func TestEndpointFails(t *testing.T) {
 	for _, tt := range []struct {
 		at   Address

@@ -51,7 +51,7 @@ func pair(t *testing.T) (*frames, *net.TCPConn, *[]string) {
 
 // pollAll polls until an error, like a room.
 func pollAll(s *frames, buf []byte) (messages []string, err error) {
-	for limit := time.Now().Add(10 * time.Second); err == nil && time.Now().Before(limit); {
+	for limit := time.Now().Add(time.Minute); err == nil && time.Now().Before(limit); {
 		err = s.Poll(buf, func(message []byte) error {
 			messages = append(messages, string(message))
 			return nil

@@ -248,7 +248,7 @@ func TestBatchStoredInPart(t *testing.T) {
 	if err := s.Write([][][]byte{batch(next, 1)}); !errors.Is(err, wal.ErrFailed) {
 		t.Errorf("went on behind a part of a batch: %v", err)
 	}
-	again, err := open(t.Context(), Config{URL: small.URL, Stream: "notices", Timeout: 2 * time.Second})
+	again, err := open(t.Context(), Config{URL: small.URL, Stream: "notices", Timeout: 5 * time.Second})
 	if err == nil {
 		again.Close()
 	}

@@ -122,7 +122,7 @@ func TestReplicaFails(t *testing.T) {
 		hangs := twin(t)
 		unlock := locked(t, connect(t, hangs))
 		defer unlock()
-		o.Replica, o.Timeout = hangs, 3*time.Second
+		o.Replica, o.Timeout = hangs, 8*time.Second // half of it for each
 		for way, read := range atLeast(o) {
 			s, _ := open(t, o)
 			if got, err := read(t.Context(), s, 1, 1); err != nil || got.UID != 1 {
@@ -232,7 +232,7 @@ func TestFirstHostHangs(t *testing.T) {
 	both := fmt.Sprintf("postgres://%s:%s@%s,%s:%d/%s?sslmode=disable", config.User, config.Password, dead.address(), config.Host, config.Port, config.Database)
 	for _, name := range Drivers() {
 		t.Run(name, func(t *testing.T) {
-			o := completed(Options{Driver: name, Lookup: "single", Timeout: 3 * time.Second})
+			o := completed(Options{Driver: name, Lookup: "single", Timeout: 9 * time.Second}) // a third of it for each
 			d, err := newBackend(t.Context(), both, database.Primary, o)
 			if err != nil {
 				t.Fatal(err)

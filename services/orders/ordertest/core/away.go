@@ -81,7 +81,8 @@ func saysHanging(c *ordertest.Client) {
 	link := c.RunLinked()
 	me := c.Account(1)
 	uid := c.One(me)
-	c.Order(me, uid)
+	// A busy machine takes longer than that to connect.
+	ordertest.Await(c.T, "the order", func() bool { return c.Get(me, ordertest.OrderPath(uid)).Status == http.StatusOK })
 	link.Hold()
 	away(c, me, uid)
 	link.Pass()
