@@ -11,8 +11,8 @@ import (
 
 // Made is where a result is from. Programs are in the order in which their variants first started.
 type Made struct {
-	Commit   string       `json:"commit"`                // of the code of the last program that was measured; empty: unknown
-	Base     string       `json:"base_commit,omitempty"` // of the first program with another commit, as of two revisions that were compared
+	Commit   string       `json:"commit"`                // of the measured programs' code, the last one of several; empty: unknown
+	Base     string       `json:"base_commit,omitempty"` // the first one of several, as of two revisions that were compared
 	Modified bool         `json:"modified"`
 	Date     time.Time    `json:"date"`
 	Command  []string     `json:"command"` // runs it again
@@ -39,17 +39,20 @@ func madeOf(e *record.Experiment) Made {
 	}
 	m.Others, m.Steal = format.MedianOf(others), format.MedianOf(steal)
 	for _, p := range programs {
-		if p.Package != "" {
-			commits, m.Packages = append(commits, p.Commit), append(m.Packages, p.Package)
-			m.Modified = m.Modified || p.Modified
+		if p.Package == "" {
+			continue
 		}
+		if m.Packages = append(m.Packages, p.Package); !slices.Contains(commits, p.Commit) {
+			commits = append(commits, p.Commit)
+		}
+		m.Modified = m.Modified || p.Modified
 	}
 	slices.Sort(m.Packages)
 	m.Packages = slices.Compact(m.Packages)
 	if n := len(commits); n > 0 && !slices.Contains(commits, "") {
 		m.Commit = commits[n-1]
-		if i := slices.IndexFunc(commits, func(c string) bool { return c != m.Commit }); i >= 0 {
-			m.Base = commits[i]
+		if n > 1 {
+			m.Base = commits[0]
 		}
 	}
 	return m

@@ -23,6 +23,9 @@ func TestMade(t *testing.T) {
 	if want := []string{"dyno", "run", "a.yaml"}; !reflect.DeepEqual(made.Command, want) {
 		t.Errorf("command %q, want %q", made.Command, want)
 	}
+	if made := build(one, record.Program{Package: "a/cmd/a", Commit: "c2"}, one); made.Commit != "c2" || made.Base != "c1" {
+		t.Errorf("of two commits in turns: %+v", made)
+	}
 	if made := build(one, record.Program{Package: "a/cmd/a"}); made.Commit != "" || made.Base != "" {
 		t.Errorf("of a commit and an unknown one: %+v", made)
 	}
