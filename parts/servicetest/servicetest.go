@@ -56,3 +56,13 @@ func Exchange(c *http.Client, method, url, body string, header http.Header) (*ht
 	data, err := io.ReadAll(resp.Body)
 	return resp, data, err
 }
+
+// Seed returns the seed of what is random in a test, another each time if that of its flag -seed is
+// 0, and logs it.
+func Seed(t testing.TB, given uint64) uint64 {
+	if given == 0 {
+		given = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-seed %d", given)
+	return given
+}
