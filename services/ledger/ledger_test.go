@@ -8,15 +8,15 @@ import (
 
 	"go.uber.org/goleak"
 
-	"dyno/parts/servicetest/program"
+	"dyno/parts/process/processtest"
 )
 
-var built = program.Build{Package: "dyno/services/ledger/cmd/ledgersync"}
+var builds processtest.Builds
 
 func TestMain(m *testing.M) {
 	flag.Set("test.parallel", "16") // they wait for servers that are slow or gone more than they compute
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		built.Remove()
+		builds.Remove()
 		os.Exit(code)
 	}))
 }

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"dyno/parts/assembly"
+	"dyno/parts/process/processtest"
 	"dyno/parts/quicktest"
 	"dyno/parts/servicetest"
-	"dyno/parts/servicetest/program"
 )
 
 var (
@@ -36,18 +36,18 @@ func TestKill(t *testing.T) {
 	t.Log(Kill(t, subject(t), n, servicetest.Seed(t, *seed)))
 }
 
-var chaind = program.Build{Package: "dyno/services/chain/cmd/chaind"}
+var builds processtest.Builds
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	chaind.Remove()
+	builds.Remove()
 	os.Exit(code)
 }
 
 // subject returns the node, which it builds the first time.
 func subject(t *testing.T) Program {
 	t.Helper()
-	p := Program{Path: chaind.Path(t), Serve: []string{"--assembly", *assembled}}
+	p := Program{Path: builds.Program(t, "dyno/services/chain/cmd/chaind"), Serve: []string{"--assembly", *assembled}}
 	for _, s := range set {
 		p.Serve = append(p.Serve, "--set", s)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/process/processtest"
 	"dyno/parts/quicktest"
 	"dyno/parts/servicetest"
 	"dyno/parts/servicetest/program"
@@ -32,11 +33,11 @@ func init() {
 	})
 }
 
-var client = program.Build{Package: "dyno/services/ledger/cmd/ledgersync"}
+var builds processtest.Builds
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		client.Remove()
+		builds.Remove()
 		os.Exit(code)
 	}))
 }
@@ -98,7 +99,7 @@ func TestJudge(t *testing.T) {
 
 func subject(t *testing.T) Program {
 	t.Helper()
-	p := Program{Start: program.Binary(client.Path(t))}
+	p := Program{Start: program.Binary(builds.Program(t, "dyno/services/ledger/cmd/ledgersync"))}
 	for _, s := range set {
 		p.Sync = append(p.Sync, "--set", s)
 	}

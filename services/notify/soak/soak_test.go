@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"dyno/parts/process/processtest"
 	"dyno/parts/quicktest"
 	"dyno/parts/servicetest"
-	"dyno/parts/servicetest/program"
 
 	"go.uber.org/goleak"
 )
@@ -26,12 +26,12 @@ func init() {
 	})
 }
 
-var notifyd = program.Build{Package: "dyno/services/cmd/notifyd"}
+var builds processtest.Builds
 
 func TestMain(m *testing.M) {
 	faultyMain()
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		notifyd.Remove()
+		builds.Remove()
 		os.Exit(code)
 	}))
 }
@@ -56,5 +56,5 @@ func soak(t *testing.T, c Config) {
 // command returns how the dispatcher is started on a folder.
 func command(t *testing.T, data string) []string {
 	t.Helper()
-	return Command(notifyd.Path(t), data, set...)
+	return Command(builds.Program(t, "dyno/services/cmd/notifyd"), data, set...)
 }
