@@ -16,7 +16,7 @@ var inside = map[string][]room{
 			"assembles the service, and decides nothing"},
 		{"api", []string{"dispatch", "push", "journal", "notice", "subscription"},
 			"the form of requests and answers; what a request does is below"},
-		{"dispatch", []string{"webhook", "wheel", "jetstream", "journal", "dedup", "push", "notice", "subscription", "topic"},
+		{"dispatch", []string{"webhook", "timers", "jetstream", "journal", "dedup", "push", "notice", "subscription", "topic"},
 			"who is owed what, and getting it there; it knows no form of requests and answers"},
 		{"webhook", []string{"http1", "notice", "subscription"}, "one request and its outcome; it knows no queue"},
 		{"journal", []string{"subscription"}, "what became of the notices; it does not know the dispatcher"},

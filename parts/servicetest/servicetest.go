@@ -7,6 +7,7 @@ package servicetest
 import (
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -55,4 +56,30 @@ func Exchange(c *http.Client, method, url, body string, header http.Header) (*ht
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
 	return resp, data, err
+}
+
+// Metric returns a figure of /metrics at a service's debug address, by its name and labels.
+func Metric(t testing.TB, debug, name string) float64 {
+	t.Helper()
+	_, text, err := Exchange(http.DefaultClient, http.MethodGet, debug+"/metrics", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut("\n"+string(text), "\n"+name+" ")
+	figure, _, _ := strings.Cut(rest, "\n")
+	n, err := strconv.ParseFloat(figure, 64)
+	if !ok || err != nil {
+		t.Fatalf("/metrics has no figure %s (%v)", name, err)
+	}
+	return n
+}
+
+// Seed returns the seed of what is random in a test, another each time if that of its flag -seed is
+// 0, and logs it.
+func Seed(t testing.TB, given uint64) uint64 {
+	if given == 0 {
+		given = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-seed %d", given)
+	return given
 }

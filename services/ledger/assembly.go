@@ -14,10 +14,6 @@ func Assembly() assembly.Parts {
 				{Name: "json", Doc: "encoding/json"},
 				{Name: "scan", Doc: "looks for the fields that count, and decodes hex into one piece of memory"},
 			}},
-			{Name: "sizing", Doc: "how many ledgers a shard has", Impls: []assembly.Impl{
-				{Name: "fixed", Doc: "shard_size"},
-				{Name: "adaptive", Doc: "the count that keeps the P95 of recent shards near a quarter of the time-out"},
-			}},
 		},
 		Settings: assembly.Settings[settings](),
 		Ladder:   ladder(),
@@ -27,7 +23,6 @@ func Assembly() assembly.Parts {
 // settings are the seams and settings of the Assembly.
 type settings struct {
 	Decoder string `seam:"decoder"`
-	Sizing  string `seam:"sizing"`
 
 	Backfill backfill.Config
 
@@ -41,8 +36,6 @@ func ladder() []assembly.Step {
 	return []assembly.Step{
 		{Name: "shards", Change: map[string]string{"fetches": "16"},
 			Why: "Little's law: one request at a time waits for the server; 16 shards wait together"},
-		{Name: "adaptive", Change: map[string]string{"sizing": "adaptive"},
-			Why: "a shard that is too large is retried whole when it fails, one that is too small costs a look at the planner for each ledger"},
 		{Name: "batched", Change: map[string]string{"store_batch": "32"},
 			Why: "an fsync costs the same for one ledger and for 32"},
 		{Name: "scan", Change: map[string]string{"decoder": "scan"},

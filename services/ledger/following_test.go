@@ -316,7 +316,7 @@ func TestKilledWhileFollowing(t *testing.T) {
 	relay := ledgertest.NewRelay(t, s.URL())
 	dir := filepath.Join(t.TempDir(), "history")
 	run(t, 0, syncing(dir, first, last, s.URL())...)
-	start := program.Binary(built(t))
+	start := program.Binary(builds.Program(t, "dyno/services/ledger/cmd/ledgersync"))
 	follow := func() *program.Process {
 		return start(t, "follow", "--data", dir, "--server", relay.URL, "--debug", "127.0.0.1:0")
 	}

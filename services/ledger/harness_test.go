@@ -17,6 +17,7 @@ import (
 	"dyno/parts/assembly"
 	"dyno/parts/daemon"
 	"dyno/parts/servicetest/program"
+	"dyno/services/ledger/ledgertest"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/chain"
 	"dyno/services/ledger/store"
@@ -40,15 +41,7 @@ func serveChain(t testing.TB, c sim.Config) *sim.Sim {
 	if c.Chain == nil && c.Ledgers == 0 {
 		c.Spec = small
 	}
-	s, err := sim.Start(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := ledgertest.Serve(t, c)
 	if err := s.Made(t.Context()); err != nil {
 		t.Fatal(err)
 	}

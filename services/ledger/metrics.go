@@ -40,7 +40,7 @@ func (p *pipeline) measure() error {
 		daemon.Metric{Name: "sync_bound_cpu", Help: "share of the processors, or of the verifiers, that is used, or waited for while others use it", Read: func() float64 { return p.bound.recent(p).cpu }},
 		daemon.Metric{Name: "sync_bound_pace", Help: "share of the time that requests wait because their rate is still being raised", Read: func() float64 { return p.bound.recent(p).pace }},
 		daemon.Metric{Name: "sync_bound_disk", Help: "share of the time that is waited for the store", Read: func() float64 { return p.bound.recent(p).disk }},
-		daemon.Metric{Name: "sync_shard_ledgers", Help: "ledgers of the next shard", Read: func() float64 { return float64(p.watch.Shards().Size) }},
+		daemon.Metric{Name: "sync_shard_ledgers", Help: "most ledgers of a shard", Read: func() float64 { return float64(p.watch.Shards().Size) }},
 		daemon.Metric{Name: "sync_shard_p95_seconds", Help: "P95 of the time that recent shards took", Read: func() float64 { return p.watch.Shards().P95.Seconds() }},
 		daemon.Metric{Name: "sync_ledgers_total", Help: "ledgers that were proved", Read: func() float64 { return float64(p.watch.Ledgers.Load()) }},
 		daemon.Metric{Name: "sync_bytes_total", Help: "bytes of their answers", Read: func() float64 { return float64(p.watch.Bytes.Load()) }},

@@ -102,7 +102,6 @@ func (p *pipeline) configure(level trust.Level) backfill.Config {
 	c := p.set.Backfill
 	_, c.Signatures = signing.FastestChecker()
 	c.Servers, c.Inbox, c.Level, c.Watch, c.Wrong, c.Mark = p.pool, p.store, level, p.watch, p.wrong, p.mark
-	c.Shards.Adaptive = p.set.Sizing == "adaptive"
 	return c
 }
 

@@ -156,7 +156,7 @@ func TestAssembliesAreConfigured(t *testing.T) {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, to)
 		}
 		if c.Fetches != set.Backfill.Fetches || c.Window != set.Backfill.Window ||
-			c.Shards.Adaptive != (choice.Get("sizing") == "adaptive") || c.Shards.Size != set.Backfill.Shards.Size ||
+			c.Shards.Size != set.Backfill.Shards.Size ||
 			c.Attempts != set.Backfill.Attempts || c.StallTimeout != set.Backfill.StallTimeout || c.Timeout != set.Backfill.Timeout {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, c)
 		}

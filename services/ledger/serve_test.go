@@ -152,7 +152,7 @@ func TestAccountsAreIndexedLater(t *testing.T) {
 	dir := t.TempDir()
 	s := serveChain(t, sim.Config{})
 	run(t, 0, syncing(dir, first, last, s.URL())...)
-	p := program.Binary(built(t))(t, serving(dir, "--set", "accounts=true")...)
+	p := program.Binary(builds.Program(t, "dyno/services/ledger/cmd/ledgersync"))(t, serving(dir, "--set", "accounts=true")...)
 	ready(t, p)
 	p.Kill()
 	<-p.Ended()

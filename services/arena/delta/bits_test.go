@@ -172,23 +172,3 @@ func appendNumbers(buffer []byte) []byte {
 	}
 	return w.End()
 }
-
-func BenchmarkBitWriter(b *testing.B) {
-	buffer := make([]byte, 0, 1024)
-	b.ReportAllocs()
-	for b.Loop() {
-		appendNumbers(buffer)
-	}
-}
-
-func BenchmarkBitReader(b *testing.B) {
-	in := appendNumbers(nil)
-	b.ReportAllocs()
-	for b.Loop() {
-		r := newBitReader(in)
-		for range 100 {
-			r.Bits(3)
-			r.Number(4)
-		}
-	}
-}

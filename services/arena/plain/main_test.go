@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"dyno/parts/process/processtest"
@@ -11,10 +9,9 @@ import (
 )
 
 func TestCore(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "plain")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	var builds processtest.Builds
+	defer builds.Remove()
+	program := builds.Program(t, ".")
 	core.Test(t, func(t testing.TB) arenatest.Program {
 		p := processtest.Start(t, program, "-listen=127.0.0.1:0", "-debug=127.0.0.1:0", "-lame-duck=0")
 		return arenatest.Program{URL: "http://" + p.Ready()["listen"], Debug: "http://" + p.Ready()["debug"], Stop: func() { processtest.Stop(t, p) }}

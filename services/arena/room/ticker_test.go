@@ -150,24 +150,3 @@ func TestATickDoesNotAllocate(t *testing.T) {
 		t.Errorf("1000 ticks have %v allocations, 10 have %v", many, few)
 	}
 }
-
-// BenchmarkLateness has 1000 ticks a second, so that it ends soon; how late a timer fires does not
-// depend on the period.
-func BenchmarkLateness(b *testing.B) {
-	ctx, cancel := context.WithCancel(b.Context())
-	b.ReportAllocs()
-	s := &seen{late: make([]time.Duration, 0, b.N)}
-	left := b.N
-	runTicks(ctx, tickOptions{period: ms, observer: s}, func() {
-		if left--; left == 0 {
-			cancel()
-		}
-	})
-	slices.Sort(s.late)
-	for _, q := range []struct {
-		name string
-		rank int
-	}{{"p50-ns", b.N / 2}, {"p99-ns", b.N * 99 / 100}, {"max-ns", b.N - 1}} {
-		b.ReportMetric(float64(s.late[q.rank]), q.name)
-	}
-}

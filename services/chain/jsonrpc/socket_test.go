@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -21,8 +20,6 @@ import (
 	"dyno/parts/guard/guardtest"
 	"dyno/parts/servicetest"
 	"dyno/services/chain/jsonrpc"
-	"dyno/services/chain/jsonrpc/jsonrpctest"
-	"dyno/services/chain/jsonrpc/scan"
 )
 
 // client is a WebSocket of a test.
@@ -429,30 +426,4 @@ func TestCutOff(t *testing.T) {
 	if code := c.closed(); code != -1 {
 		t.Errorf("closed with %d", code)
 	}
-}
-
-// BenchmarkSocket measures calls over one WebSocket whose client does not wait for answers.
-func BenchmarkSocket(b *testing.B) {
-	s := jsonrpc.NewServer(methods(), jsonrpc.Options{Codec: scan.Codec{}})
-	front := httptest.NewServer(s)
-	defer front.Close()
-	defer s.Drain(b.Context())
-	c := dial(b, front.URL)
-	call := []byte(strings.Replace(jsonrpctest.SendCall(1), "eth_sendRawTransaction", "echo", 1))
-	b.ReportAllocs()
-	b.ResetTimer()
-	go func() {
-		for range b.N {
-			if c.Write(b.Context(), websocket.MessageText, call) != nil {
-				return
-			}
-		}
-	}()
-	for range b.N {
-		if _, _, err := c.Read(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.StopTimer()
-	c.CloseNow()
 }

@@ -102,29 +102,6 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkPool is the whole way of an entry: added, confirmed, sealed with 199 others.
-func BenchmarkPool(b *testing.B) {
-	f := newFixture(b, roomy)
-	base := big.NewInt(1)
-	entries := make([]*mempool.Entry, b.N)
-	for i := range entries {
-		from := byte('a' + i%20)
-		entries[i] = entry(from, uint64(i/20), 100, int64(i%7+1))
-		f.set(address(from), 0, 1<<62)
-	}
-	b.ReportAllocs()
-	b.ResetTimer()
-	for i, e := range entries {
-		if err := f.Add(e, base); err != nil {
-			b.Fatal(err)
-		}
-		f.Confirm(e)
-		if i%200 == 199 || i == len(entries)-1 {
-			f.mine(f.Next(base, 30_000_000, 1000)...)
-		}
-	}
-}
-
 // BenchmarkShards adds an entry and withdraws it, from 64 senders for each processor, which have
 // one, 8 or 64 locks between them: a sender's is chosen by the last byte of its address.
 func BenchmarkShards(b *testing.B) {

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"dyno/parts/quicktest"
+	"dyno/parts/servicetest"
 )
 
 var (
@@ -18,7 +18,7 @@ var (
 // Nodes that are parted, killed, slowed and lied to, and one that joins late, keep all that was
 // acknowledged, once and in one chain.
 func TestNodes(t *testing.T) {
-	n, from, faults := *networks, *seed, Faults
+	n, faults := *networks, Faults
 	switch {
 	case *inject != "":
 		faults = strings.Split(*inject, ",")
@@ -28,15 +28,11 @@ func TestNodes(t *testing.T) {
 	if n == 0 {
 		n = 1
 	}
-	if from == 0 {
-		from = uint64(time.Now().UnixNano())
-	}
 	for _, f := range faults {
 		if !slices.Contains(Faults, f) {
 			t.Fatalf("-inject %s: there are %v", f, Faults)
 		}
 	}
 	t.Cleanup(client.CloseIdleConnections)
-	t.Logf("-seed %d", from)
-	t.Log(Nodes(t, subject(t), n, faults, from))
+	t.Log(Nodes(t, subject(t), n, faults, servicetest.Seed(t, *seed)))
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"net/http"
-	"strconv"
-	"strings"
 	"testing"
 
 	"dyno/parts/assembly"
@@ -13,26 +11,11 @@ import (
 )
 
 // memory is the bytes of a server's heap, after a garbage collection, and of its stacks.
-func memory(t *testing.T, p arenatest.Program) (sum int) {
-	get := func(path string) string {
-		_, text, err := servicetest.Exchange(http.DefaultClient, "GET", p.Debug+path, "", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
+func memory(t *testing.T, p arenatest.Program) int {
+	if _, _, err := servicetest.Exchange(http.DefaultClient, "GET", p.Debug+"/debug/pprof/heap?gc=1", "", nil); err != nil {
+		t.Fatal(err)
 	}
-	get("/debug/pprof/heap?gc=1")
-	for line := range strings.Lines(get("/metrics")) {
-		name, figure, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if name == "go_memstats_heap_alloc_bytes" || name == "go_memstats_stack_inuse_bytes" {
-			f, err := strconv.ParseFloat(figure, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sum += int(f)
-		}
-	}
-	return sum
+	return int(servicetest.Metric(t, p.Debug, "go_memstats_heap_alloc_bytes") + servicetest.Metric(t, p.Debug, "go_memstats_stack_inuse_bytes"))
 }
 
 // A connection that watches an empty room costs little memory beyond the kernel's.

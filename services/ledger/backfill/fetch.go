@@ -243,7 +243,7 @@ func (r *run) failed(s shard, index uint32, err error) {
 	if attempt && r.planner.Wants(s, index) {
 		r.tried(index, err)
 	}
-	r.planner.Failed(s, index, from, time.Now())
+	r.planner.Failed(s, index, from)
 	if asked && !errors.Is(err, context.Canceled) && r.planner.Idle(index) {
 		r.Watch.Refetched.Add(1)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dyno/parts/assembly"
+	"dyno/services/ledger/ledgertest"
 	"dyno/services/ledger/servers"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/chain"
@@ -65,16 +66,7 @@ func newWorld(t testing.TB) *world {
 func (w *world) server(t testing.TB, c sim.Config) *sim.Sim {
 	t.Helper()
 	c.Chain = w.chain
-	s, err := sim.Start(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
+	return ledgertest.Serve(t, c)
 }
 
 // trusted is a ledger of the chain as an anchor.

@@ -24,7 +24,7 @@ func TestLittleMemoryIsEnough(t *testing.T) {
 		c.WindowBytes = rapid.Int64Range(1, 30_000).Draw(rt, "bytes")
 		c.Fetches = rapid.IntRange(1, 8).Draw(rt, "fetches")
 		c.Window = rapid.IntRange(1, 30).Draw(rt, "window")
-		c.Shards = ShardConfig{Size: rapid.IntRange(1, 20).Draw(rt, "size"), Adaptive: rapid.Bool().Draw(rt, "adaptive")}
+		c.Shards = ShardConfig{Size: rapid.IntRange(1, 20).Draw(rt, "size")}
 		if err := Run(t.Context(), c, all); err != nil {
 			rt.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestFullMemoryHandsOutOnlyWhatIsDue(t *testing.T) {
 	if !r.room(100) || r.room(99) {
 		t.Error("there is room for what is due, and no other")
 	}
-	r.planner.Failed(s, 100, nil, now)
+	r.planner.Failed(s, 100, nil)
 	if s, ok := r.next(now); !ok || s.To != 100 {
 		t.Errorf("%+v: what is due is idle once more", s)
 	}

@@ -8,17 +8,12 @@ import (
 
 // ShardConfig says how a gap is cut.
 type ShardConfig struct {
-	Size     int  `set:"shard_size" default:"16" min:"1" max:"4096" tune:"true" doc:"ledgers of a shard (sizing=adaptive: of the first shard)"`
-	Adaptive bool // size shards so that the P95 of their durations is a quarter of Timeout
-	Fetches  int  // concurrent shards: the window keeps room for two each (Adaptive)
+	Size int `set:"shard_size" default:"4" min:"1" max:"4096" tune:"true" doc:"most ledgers of a shard, which are fetched one after the other; a server that answers in a quarter of the time limit brings 4"`
 
 	Gap     history.Range
 	Window  int           // ledgers in progress below the last linked one
 	Timeout time.Duration // time limit of a shard
 }
-
-// target is the wanted P95 of a shard's duration.
-func (c ShardConfig) target() time.Duration { return c.Timeout / 4 }
 
 // shard is a range of ledgers to fetch, from To down to From. The caller must ask Wants for each,
 // because it may have arrived in another way.
@@ -31,8 +26,8 @@ type shard struct {
 }
 
 // planner plans the download of a range of ledgers, the gap: which are requested next, and in what
-// portions. It cuts the gap into shards from its top down, halves a shard that failed, and adapts
-// the size to how long recent shards took. newPlanner makes it.
+// portions. It cuts the gap into shards from its top down, and halves a shard that failed.
+// newPlanner makes it.
 //
 // It is pure: it does no I/O, starts no goroutines, and receives the time as an argument. The run's
 // mu guards it. It does not choose servers (services/ledger/servers does that); it only says
@@ -49,7 +44,7 @@ type planner struct {
 	flights map[uint64]*flight // shards handed out that still have ledgers in flight
 	pending []shard            // ranges with loose ledgers, highest last
 	ids     uint64
-	sizer   sizer
+	took    durations
 	stats   ShardStats
 }
 
@@ -61,30 +56,20 @@ type ledger struct {
 
 type flight struct {
 	shard
-	ledgers int       // its ledgers when handed out
-	left    int       // ledgers still in flight
-	begun   time.Time // when it was handed out, or first asked a server
-	asked   bool      // it has asked a server
-	failed  bool      // Failed was called for it: what is left is answered, and being verified
+	left   int       // ledgers still in flight
+	begun  time.Time // when it was handed out, or first asked a server
+	asked  bool      // it has asked a server
+	failed bool      // Failed was called for it: what is left is answered, and being verified
 }
 
 // newPlanner makes the planner of a gap.
 func newPlanner(c ShardConfig) *planner {
 	p := &planner{c: c, next: c.Gap.To, linked: uint64(c.Gap.To) + 1, ledgers: map[uint32]*ledger{}, flights: map[uint64]*flight{}}
-	p.sizer.size = min(c.Size, p.largest())
+	p.c.Size = min(c.Size, c.Window)
 	if c.Gap.Len() == 0 {
 		p.next, p.linked = 0, 0
 	}
 	return p
-}
-
-// largest is the maximum of ledgers in a shard. Adaptive shards stay small enough for the window to
-// keep all fetchers busy.
-func (p *planner) largest() int {
-	if !p.c.Adaptive {
-		return p.c.Window
-	}
-	return max(1, p.c.Window/(2*p.c.Fetches))
 }
 
 // Next returns the shard to fetch now, the one nearest to the top first. False means that there is
@@ -115,8 +100,7 @@ func (p *planner) cut() (history.Range, bool) {
 	if bottom := int64(p.linked) - int64(p.c.Window); bottom > int64(low) {
 		low = uint32(bottom)
 	}
-	size := p.sizer.size
-	from := max(int64(p.next)-int64(size)+1, int64(p.c.Gap.From))
+	from := max(int64(p.next)-int64(p.c.Size)+1, int64(p.c.Gap.From))
 	if from < int64(low) {
 		return history.Range{}, false
 	}
@@ -161,7 +145,6 @@ func (p *planner) hand(s shard, now time.Time) shard {
 			f.left++
 		}
 	}
-	f.ledgers = f.left
 	p.flights[s.ID] = f
 	p.stats.Shards++
 	return s

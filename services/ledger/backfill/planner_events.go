@@ -37,22 +37,19 @@ func (p *planner) Arrived(index uint32, now time.Time) bool {
 	}
 	l.arrived, l.loose = true, false
 	if f := p.release(l); f != nil && f.left == 0 && !f.failed {
-		p.took(f, now)
+		p.took.add(max(now.Sub(f.begun), 0))
 	}
 	return true
 }
 
 // Failed says that a shard ended before it brought the ledgers from index down; by is the server
 // that failed it, nil if that is not known. They are fetched again, in halves.
-func (p *planner) Failed(s shard, index uint32, by any, now time.Time) {
+func (p *planner) Failed(s shard, index uint32, by any) {
 	f := p.flights[s.ID]
 	if f == nil {
 		return
 	}
 	f.failed = true
-	if now.Sub(f.begun) >= p.c.target() {
-		p.sizer.halve(p.c.Adaptive)
-	}
 	rest := history.Range{From: s.From, To: min(index, s.To)}
 	for i := uint64(rest.From); i <= uint64(rest.To); i++ {
 		if l := p.ledgers[uint32(i)]; l != nil && l.holder == f {

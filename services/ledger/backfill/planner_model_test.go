@@ -13,6 +13,7 @@ type gapWorld struct {
 	*rapid.T
 	p         *planner
 	c         ShardConfig
+	fetches   int
 	now       time.Time
 	linked    uint32          // lowest that is linked; Gap.To+1: none
 	there     map[uint32]bool // arrived, and not linked
@@ -35,13 +36,12 @@ type answer struct {
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := ShardConfig{
-			Adaptive: rapid.Bool().Draw(t, "adaptive"),
-			Size:     rapid.IntRange(1, 9).Draw(t, "size"),
-			Window:   rapid.IntRange(1, 40).Draw(t, "window"),
-			Gap:      gap(1, uint32(rapid.IntRange(1, 300).Draw(t, "gap"))),
-			Timeout:  400 * time.Millisecond, Fetches: rapid.IntRange(1, 4).Draw(t, "fetches"),
+			Size:    rapid.IntRange(1, 9).Draw(t, "size"),
+			Window:  rapid.IntRange(1, 40).Draw(t, "window"),
+			Gap:     gap(1, uint32(rapid.IntRange(1, 300).Draw(t, "gap"))),
+			Timeout: 400 * time.Millisecond,
 		}
-		w := &gapWorld{T: t, c: c, p: made(c), now: begin, linked: c.Gap.To + 1,
+		w := &gapWorld{T: t, c: c, fetches: rapid.IntRange(1, 4).Draw(t, "fetches"), p: made(c), now: begin, linked: c.Gap.To + 1,
 			there: map[uint32]bool{}, delivered: map[uint32]int{}, handed: map[uint64]bool{}}
 		for range rapid.IntRange(0, 300).Draw(t, "steps") {
 			w.step(rapid.IntRange(0, 11).Draw(t, "what"), rapid.IntRange(0, 99).Draw(t, "which"))
@@ -61,7 +61,7 @@ func (w *gapWorld) step(what, which int) {
 	case what == 7 && len(w.work) > 0: // a shard fails
 		i := which % len(w.work)
 		k := w.work[i]
-		w.p.Failed(k.s, k.at, which%3, w.now)
+		w.p.Failed(k.s, k.at, which%3)
 		w.work = append(w.work[:i], w.work[i+1:]...)
 	case what < 10:
 		w.prove(which, what == 9)
@@ -78,7 +78,7 @@ func (w *gapWorld) step(what, which int) {
 
 // take asks the planner for a shard, if there is a fetcher for it.
 func (w *gapWorld) take() {
-	if len(w.work) == 2*w.c.Fetches {
+	if len(w.work) == 2*w.fetches {
 		return
 	}
 	highest := uint32(0)
@@ -222,7 +222,7 @@ func (w *gapWorld) finish() {
 		if round > 10*w.c.Gap.Len()+100 {
 			w.Fatalf("no end: linked down to %d, %s", w.linked, w.state())
 		}
-		for range 2 * w.c.Fetches {
+		for range 2 * w.fetches {
 			w.take()
 		}
 		for len(w.work) > 0 {

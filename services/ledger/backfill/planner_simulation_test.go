@@ -75,21 +75,6 @@ func simulate(t *testing.T, c ShardConfig, fetchers int, latency func(server int
 	return now.Sub(begin), p.Stats()
 }
 
-// A shard's duration approaches the target, however fast servers are, as far as the window permits.
-func TestAdaptiveSizesSuitEveryServer(t *testing.T) {
-	for each, want := range map[time.Duration][2]int{
-		time.Millisecond:       {64, 64}, // the window's share
-		20 * time.Millisecond:  {8, 10},
-		300 * time.Millisecond: {1, 1},
-	} {
-		c := ShardConfig{Gap: history.Range{From: 1, To: 3000}, Adaptive: true, Timeout: 800 * time.Millisecond, Window: 512, Fetches: 4}
-		_, s := simulate(t, c, 4, func(int) time.Duration { return each })
-		if s.Size < want[0] || s.Size > want[1] {
-			t.Errorf("%v a ledger: shards of %d, want %v", each, s.Size, want)
-		}
-	}
-}
-
 // Every fetcher gets shards while the window has room.
 func TestFetchersShareTheWork(t *testing.T) {
 	c := ShardConfig{Gap: history.Range{From: 1, To: 960}, Size: 4, Window: 512}

@@ -17,7 +17,7 @@ func gap(from, to uint32) history.Range { return history.Range{From: from, To: t
 
 // made is a planner with what a test leaves to chance.
 func made(c ShardConfig) *planner {
-	c.Size, c.Fetches, c.Window = cmp.Or(c.Size, 16), cmp.Or(c.Fetches, 8), cmp.Or(c.Window, 1024)
+	c.Size, c.Window = cmp.Or(c.Size, 16), cmp.Or(c.Window, 1024)
 	c.Timeout = cmp.Or(c.Timeout, 8*time.Second)
 	return newPlanner(c)
 }
@@ -58,7 +58,6 @@ func TestCutsFromTheTopWithinTheWindow(t *testing.T) {
 		{"a window of one", ShardConfig{Gap: gap(1, 100), Size: 4, Window: 1}, "100"},
 		{"a shard larger than the window", ShardConfig{Gap: gap(1, 100), Size: 40, Window: 10}, "91-100"},
 		{"the last ledger there can be", ShardConfig{Gap: gap(math.MaxUint32-2, math.MaxUint32), Size: 2}, "4294967294-4294967295, 4294967293"},
-		{"adaptive ones leave room for all", ShardConfig{Gap: gap(1, 100), Size: 40, Window: 40, Fetches: 4, Adaptive: true}, "96-100, 91-95, 86-90, 81-85, 76-80, 71-75, 66-70, 61-65"},
 	} {
 		if got := take(made(c.c), begin); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
@@ -91,8 +90,8 @@ func TestFailedShardIsHalvedAndGoesElsewhere(t *testing.T) {
 		t.Errorf("time-out %v", high.Timeout)
 	}
 	p.Arrived(16, begin)
-	p.Failed(low, 8, "A", begin)
-	p.Failed(high, 14, "B", begin) // 15 is answered, and being verified
+	p.Failed(low, 8, "A")
+	p.Failed(high, 14, "B") // 15 is answered, and being verified
 	if !p.Wants(high, 15) || p.Wants(high, 14) || p.Wants(high, 16) {
 		t.Error("what a shard that failed is still to bring")
 	}
@@ -102,8 +101,8 @@ func TestFailedShardIsHalvedAndGoesElsewhere(t *testing.T) {
 	if s := p.Stats(); s.Retries != 4 || s.Splits != 2 || s.Shards != 6 {
 		t.Errorf("%+v", s)
 	}
-	p.Failed(high, 14, "B", begin) // a repeated call has no effect
-	p.Failed(shard{ID: 99, Range: gap(1, 16)}, 16, nil, begin)
+	p.Failed(high, 14, "B") // a repeated call has no effect
+	p.Failed(shard{ID: 99, Range: gap(1, 16)}, 16, nil)
 	if got := take(p, begin); got != "" {
 		t.Error("out of nothing:", got)
 	}
@@ -117,7 +116,7 @@ func TestOneLedgerFailsAgainAndAgain(t *testing.T) {
 		if s.Range != gap(5, 5) || i > 0 && s.Not != i-1 {
 			t.Fatalf("%d: %+v", i, s)
 		}
-		p.Failed(s, 5, i, begin)
+		p.Failed(s, 5, i)
 	}
 	next(t, p, begin)
 	if !p.Arrived(5, begin) || p.Arrived(5, begin) {
@@ -151,7 +150,7 @@ func TestRejected(t *testing.T) {
 func TestLateArrivalOfPendingLedger(t *testing.T) {
 	p := made(ShardConfig{Gap: gap(1, 4), Size: 4})
 	s := next(t, p, begin)
-	p.Failed(s, 4, "A", begin)
+	p.Failed(s, 4, "A")
 	p.Arrived(4, begin)
 	p.Arrived(2, begin)
 	p.Arrived(1, begin)
@@ -163,7 +162,7 @@ func TestLateArrivalOfPendingLedger(t *testing.T) {
 func TestAdvanceOverMissingLedgers(t *testing.T) {
 	p := made(ShardConfig{Gap: gap(1, 100), Size: 4, Window: 8})
 	s := next(t, p, begin)
-	p.Failed(s, 100, "A", begin)
+	p.Failed(s, 100, "A")
 	p.Advance(99)
 	if got := take(p, begin); got != "97-98 not A, 93-96" {
 		t.Error(got)

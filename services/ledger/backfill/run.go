@@ -102,9 +102,8 @@ func (c Config) run(ctx context.Context, gap history.Range, expect xrpl.Hash) er
 
 func (c Config) shards(gap history.Range) ShardConfig {
 	shards := c.Shards
-	shards.Gap, shards.Window, shards.Timeout, shards.Fetches = gap, c.Window, c.Timeout, c.Fetches
-	if each := gap.Len() / (2 * c.Fetches); shards.Size > each { // all fetchers share a short gap, too
-		shards.Size = max(1, each)
-	}
+	shards.Gap, shards.Window, shards.Timeout = gap, c.Window, c.Timeout
+	share := min(gap.Len(), c.Window) / (2 * c.Fetches) // all fetchers share a short gap and a small window, too
+	shards.Size = min(shards.Size, max(1, share))
 	return shards
 }

@@ -35,7 +35,6 @@ func TestEveryNameFillsARange(t *testing.T) {
 		{"one at a time", func(c *Config) { c.Fetches, c.Verifiers = 1, 1 }},
 		{"shards of 1", func(c *Config) { c.Shards.Size = 1 }},
 		{"one shard", func(c *Config) { c.Shards.Size, c.Fetches = 2*ledgers, 1 }},
-		{"adaptive shards", func(c *Config) { c.Shards.Adaptive = true }},
 		{"no watch", func(c *Config) { c.Watch = nil }},
 		{"a sample of signatures", func(c *Config) { c.Level, c.Sample = trust.L4, 5 }},
 	}
@@ -80,7 +79,7 @@ func TestAnyAssemblyGivesTheSame(t *testing.T) {
 		c.Fetches = rapid.IntRange(1, 12).Draw(rt, "fetches")
 		c.Window = rapid.IntRange(1, 30).Draw(rt, "window")
 		c.Verifiers = rapid.IntRange(1, 4).Draw(rt, "verifiers")
-		c.Shards = ShardConfig{Adaptive: rapid.Bool().Draw(rt, "adaptive"), Size: rapid.IntRange(1, 20).Draw(rt, "size")}
+		c.Shards = ShardConfig{Size: rapid.IntRange(1, 20).Draw(rt, "size")}
 		if err := Run(t.Context(), c, gap); err != nil {
 			rt.Fatal(err)
 		}

@@ -38,7 +38,7 @@ func newWorld(t testing.TB) *world {
 func (w *world) server(t testing.TB, c sim.Config) *sim.Sim {
 	t.Helper()
 	c.Chain = w.chain
-	return start(t, c)
+	return Serve(t, c)
 }
 
 // forged starts a server of a chain with wrong signatures in it, which is linked to them: only L4
@@ -46,10 +46,11 @@ func (w *world) server(t testing.TB, c sim.Config) *sim.Sim {
 func forged(t testing.TB) *sim.Sim {
 	c := sim.Config{Spec: made}
 	c.Forged = 0.1
-	return start(t, c)
+	return Serve(t, c)
 }
 
-func start(t testing.TB, c sim.Config) *sim.Sim {
+// Serve starts a simulated server, which ends with the test.
+func Serve(t testing.TB, c sim.Config) *sim.Sim {
 	t.Helper()
 	s, err := sim.Start(c)
 	if err != nil {

@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"dyno/parts/process/processtest"
 	"dyno/parts/quicktest"
 	"dyno/parts/servicetest/program"
 	"dyno/services/ledger/ledgertest"
@@ -44,9 +43,7 @@ func TestRefusesNumbersThatNoLedgerHas(t *testing.T) {
 // As a process of its own it can be killed.
 func TestDeaths(t *testing.T) {
 	quicktest.Skip(t, "builds the program")
-	binary := filepath.Join(t.TempDir(), "plain")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	ledgertest.Deaths(t, program.Binary(binary))
+	var builds processtest.Builds
+	defer builds.Remove()
+	ledgertest.Deaths(t, program.Binary(builds.Program(t, ".")))
 }

@@ -324,23 +324,6 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-func BenchmarkSignature(b *testing.B) {
-	message := []byte("a transaction as it is signed")
-	for keyName, k := range map[string]*Key{"secp256k1": NewKey([]byte("bench")), "ed25519": NewKeyEd25519([]byte("bench"))} {
-		signature := k.Sign(message)
-		for name, check := range Checkers() {
-			b.Run(keyName+"/"+name, func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					if !check.Check(k.Public(), message, signature) {
-						b.Fatal("the signature failed")
-					}
-				}
-			})
-		}
-	}
-}
-
 // signatureIn inserts a field Signature in its place.
 func signatureIn(b xrpl.Fields) xrpl.Fields {
 	b, _ = b.Insert(sfield.Signature, xrpl.Fields(nil).Blob(sfield.Signature, []byte{1}))

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"dyno/services/ledger/ledgertest"
 	"dyno/services/ledger/servers"
 	"dyno/services/ledger/servers/response"
 	"dyno/services/ledger/sim"
@@ -30,11 +31,7 @@ func serveChain(t testing.TB, c sim.Config) *sim.Sim {
 	if c.Chain == nil && c.Ledgers == 0 {
 		c.Spec = small
 	}
-	s, err := sim.Start(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
+	s := ledgertest.Serve(t, c)
 	if err := s.Made(t.Context()); err != nil {
 		t.Fatal(err)
 	}

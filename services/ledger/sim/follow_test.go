@@ -67,21 +67,11 @@ func TestFollowsSimulator(t *testing.T) {
 
 func followSimulator(t *testing.T, quorum bool) {
 	const growth = 20
-	a, err := sim.Start(sim.Config{Spec: chain.Spec{Ledgers: 30, Transactions: 3, First: 1000}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
-	if err := a.Made(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	b, err := sim.Start(sim.Config{Chain: a.Chain()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	a := serveChain(t, sim.Config{Spec: chain.Spec{Ledgers: 30, Transactions: 3, First: 1000}})
+	b := serveChain(t, sim.Config{Chain: a.Chain()})
 	c := tip.Config{First: 1010}
 	var client *servers.Server
+	var err error
 	for _, s := range []*sim.Sim{a, b} {
 		if client, err = servers.Open(t.Context(), servers.Config{URL: s.URL()}); err != nil {
 			t.Fatal(err)

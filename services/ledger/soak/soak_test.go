@@ -2,17 +2,14 @@ package soak
 
 import (
 	"flag"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"dyno/parts/process/processtest"
 	"dyno/parts/quicktest"
+	"dyno/parts/servicetest"
 	"dyno/parts/servicetest/program"
 	"dyno/services/ledger/ledgertest"
 	"dyno/services/ledger/sim/fault"
@@ -26,26 +23,21 @@ var (
 	again  = flag.Int("again", ledgertest.Batch, "how many ledgers that had been answered a kill may cost")
 	seed   = flag.Uint64("seed", 0, "of what is random; 0: another each time")
 	within = flag.Duration("within", 0, "how long TestBudgets measures what a client uses of its servers' budgets; 0: it is skipped")
-	set    settings
+	set    []string
 )
 
 func init() {
-	flag.Var(&set, "set", "a setting or seam of ledgersync, such as decoder=json; repeatable")
+	flag.Func("set", "a setting or seam of ledgersync, such as decoder=json; repeatable", func(value string) error {
+		set = append(set, value)
+		return nil
+	})
 }
 
-// settings is the value of a flag that can be repeated.
-type settings []string
-
-func (s *settings) String() string { return strings.Join(*s, " ") }
-
-func (s *settings) Set(value string) error {
-	*s = append(*s, value)
-	return nil
-}
+var builds processtest.Builds
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		os.RemoveAll(binaries)
+		builds.Remove()
 		os.Exit(code)
 	}))
 }
@@ -53,13 +45,13 @@ func TestMain(m *testing.M) {
 // After each kill the client continues, loses almost no work, and stores only true ledgers.
 func TestKill(t *testing.T) {
 	quicktest.Skip(t, "kills a client again and again")
-	t.Log(Kill(t, subject(t), *kills, *again, chooseSeed(t)))
+	t.Log(Kill(t, subject(t), *kills, *again, servicetest.Seed(t, *seed)))
 }
 
 // Prefetched answers are not fetched again either.
 func TestPrefetched(t *testing.T) {
 	quicktest.Skip(t, "takes several seconds")
-	if n := Prefetched(t, subject(t), 400, chooseSeed(t)); n > *again {
+	if n := Prefetched(t, subject(t), 400, servicetest.Seed(t, *seed)); n > *again {
 		t.Errorf("%d answers were fetched again, of at most %d", n, *again)
 	}
 }
@@ -68,13 +60,13 @@ func TestPrefetched(t *testing.T) {
 // for servers with false answers.
 func TestFaults(t *testing.T) {
 	quicktest.Skip(t, "takes several seconds")
-	t.Log(Faults(t, subject(t), *faults, chooseSeed(t)))
+	t.Log(Faults(t, subject(t), *faults, servicetest.Seed(t, *seed)))
 }
 
 // A ledger that failed at one server comes from another.
 func TestElsewhere(t *testing.T) {
 	quicktest.Skip(t, "takes several seconds")
-	took := Elsewhere(t, subject(t), 400, chooseSeed(t))
+	took := Elsewhere(t, subject(t), 400, servicetest.Seed(t, *seed))
 	if len(took) == 0 {
 		t.Fatal("no request failed: nothing was tested")
 	}
@@ -89,7 +81,7 @@ func TestBudgets(t *testing.T) {
 		t.Skip("it takes minutes: give -within 15s")
 	}
 	for _, b := range budgets {
-		u := b.use(t, subject(t), *within, chooseSeed(t))
+		u := b.use(t, subject(t), *within, servicetest.Seed(t, *seed))
 		t.Logf("%d x %s: %.1f%% of the budget used, %.3f%% of the requests refused, after %v", b.servers, b.limits, 100*u.share, 100*u.refused, b.settle)
 	}
 }
@@ -105,37 +97,9 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func chooseSeed(t *testing.T) uint64 {
-	s := *seed
-	if s == 0 {
-		s = uint64(time.Now().UnixNano())
-	}
-	t.Logf("-seed %d", s)
-	return s
-}
-
-// build builds the client, once for all tests.
-var build = sync.OnceValues(func() (path string, err error) {
-	if binaries, err = os.MkdirTemp("", "soak"); err != nil {
-		return "", err
-	}
-	path = filepath.Join(binaries, "client")
-	if out, err := exec.Command("go", "build", "-o", path, "dyno/services/ledger/cmd/ledgersync").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building ledgersync: %w\n%s", err, out)
-	}
-	return path, nil
-})
-
-// binaries is the folder of what build built; TestMain removes it.
-var binaries string
-
 func subject(t *testing.T) Program {
 	t.Helper()
-	path, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := Program{Start: program.Binary(path)}
+	p := Program{Start: program.Binary(builds.Program(t, "dyno/services/ledger/cmd/ledgersync"))}
 	for _, s := range set {
 		p.Sync = append(p.Sync, "--set", s)
 	}

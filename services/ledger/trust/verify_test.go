@@ -324,23 +324,3 @@ func FuzzVerifyFile(f *testing.F) {
 		}
 	})
 }
-
-// BenchmarkVerifyFile reports ledgers/s for real ledgers, as in the whole command.
-func BenchmarkVerifyFile(b *testing.B) {
-	full := ""
-	for _, line := range xrpltest.Lines(b) {
-		if bytes.Contains(line, []byte(`"ledger_index":90150378`)) {
-			full = strings.Repeat(string(line)+"\n", 40)
-		}
-	}
-	for _, level := range []Level{L1, L4} {
-		b.Run(level.String(), func(b *testing.B) {
-			for b.Loop() {
-				if _, err := VerifyFile(b.Context(), strings.NewReader(full), Options{Level: level, Workers: 1}); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(40*float64(b.N)/b.Elapsed().Seconds(), "ledgers/s")
-		})
-	}
-}

@@ -337,24 +337,3 @@ func BenchmarkPost(b *testing.B) {
 		}
 	})
 }
-
-// BenchmarkBatch is a ClaimAll of 10,000 new ids in a full window, with what settles them.
-func BenchmarkBatch(b *testing.B) {
-	w := fill(1_000_000)
-	ids := make([]Item, 10_000)
-	for n := 0; b.Loop(); n++ {
-		b.StopTimer()
-		for i := range ids {
-			ids[i].ID = fmt.Sprintf("%016x-%08x", n, i)
-		}
-		b.StartTimer()
-		if _, err := w.ClaimAll(b.Context(), ids); err != nil {
-			b.Fatal(err)
-		}
-		b.StopTimer()
-		for _, id := range ids {
-			w.Commit(id, 1, time.Now())
-		}
-		b.StartTimer()
-	}
-}

@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"dyno/parts/refusal"
+	"dyno/services/notify/timers"
 	"dyno/services/notify/webhook"
-	"dyno/services/notify/wheel"
 )
 
 // DelivererOptions of a Deliverer.
@@ -85,8 +85,8 @@ func NewDeliverer(o DelivererOptions) (*Deliverer, error) {
 // called for a subscription whose receiver at that address is gone.
 func (d *Deliverer) Start(ctx context.Context, disable func(id, address, cause string)) {
 	d.ctx, d.disable = ctx, disable
-	d.workers = newWorkers(d.wheel, d.options.Workers, d.work)
-	d.owned.Go(func() { d.wheel.Run(ctx) })
+	d.workers = newWorkers(d.timers, d.options.Workers, d.work)
+	d.owned.Go(func() { d.timers.Run(ctx) })
 }
 
 // Stop waits for everything that runs. The context of Start has ended, or there was no Start.
@@ -155,17 +155,17 @@ func (d *Deliverer) QueueStats() QueueStats { return d.queue.stats() }
 // Durations are the attempts' durations, by class of answer.
 func (d *Deliverer) Durations() prometheus.Collector { return d.durations.histogram }
 
-// outlet is where limiters hand lanes to: the run queue, and the wheel that ends pauses.
+// outlet is where limiters hand lanes to: the run queue, and the timers that end pauses.
 type outlet struct {
 	queue   *runQueue
-	wheel   *wheel.Wheel
+	timers  *timers.Queue
 	backoff backoff
 	out     atomic.Int64  // lanes that were let through to the workers
 	idle    chan struct{} // gets a token whenever no lane is out, or no delivery is owed
 }
 
 func (o *outlet) init(q *runQueue, b backoff) {
-	o.queue, o.wheel, o.backoff, o.idle = q, wheel.New(Tick), b, make(chan struct{}, 1)
+	o.queue, o.timers, o.backoff, o.idle = q, timers.New(Tick), b, make(chan struct{}, 1)
 }
 
 // signalIdle puts a token into Idle.

@@ -5,7 +5,7 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/wheel"
+	"dyno/services/notify/timers"
 )
 
 // lane is what one subscription has not got of one key, in order, as far as it is in memory. Its
@@ -17,7 +17,7 @@ type lane struct {
 	first *item // nil means that the lane is empty
 	last  *item
 	n     int
-	timer wheel.Timer // of a parked lane
+	timer timers.Timer // of a parked lane
 
 	following *lane // in the queue that holds this one, of its limiter or to the workers
 
@@ -100,7 +100,7 @@ func (sub *subscriber) lane(key string) (l *lane, fresh bool) {
 
 // forget drops a lane.
 func (sub *subscriber) forget(l *lane) {
-	sub.d.wheel.Stop(&l.timer)
+	sub.d.timers.Stop(&l.timer)
 	l.state = laneGone
 	delete(sub.lanes, l.key)
 }
@@ -114,10 +114,10 @@ func (sub *subscriber) release(l *lane) {
 	}
 }
 
-// park lets a lane wait on the wheel: it holds no worker, and other lanes go on.
+// park lets a lane wait for its timer: it holds no worker, and other lanes go on.
 func (sub *subscriber) park(l *lane, wait time.Duration) {
 	l.state, l.parked, l.due = laneParked, monotonic.Now(), time.Now().Add(wait)
-	sub.d.wheel.Start(&l.timer, wait)
+	sub.d.timers.Start(&l.timer, wait)
 }
 
 func (l *lane) unpark() {

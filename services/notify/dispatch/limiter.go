@@ -9,8 +9,8 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/services/notify/subscription"
+	"dyno/services/notify/timers"
 	"dyno/services/notify/webhook"
-	"dyno/services/notify/wheel"
 )
 
 // breakerFailures in a row open a receiver's circuit breaker: it gets nothing until a pause is
@@ -42,7 +42,7 @@ type receiverLimiter struct {
 	paused      bool      // no lane goes through until the timer fires
 	circuitOpen bool      // the receiver asked for the pause, or the breaker did
 	until       time.Time // when the pause ends
-	timer       wheel.Timer
+	timer       timers.Timer
 }
 
 func (g *receiverLimiter) init(o *outlet, mu *sync.Mutex) {
@@ -114,7 +114,7 @@ func (g *receiverLimiter) pause(wait time.Duration, circuitOpen bool) {
 	g.circuitOpen = g.paused && g.circuitOpen || circuitOpen
 	if until := time.Now().Add(wait); !g.paused || until.After(g.until) {
 		g.paused, g.until = true, until
-		g.outlet.wheel.Start(&g.timer, wait)
+		g.outlet.timers.Start(&g.timer, wait)
 	}
 }
 
@@ -125,7 +125,7 @@ func (g *receiverLimiter) retry() {
 }
 
 func (g *receiverLimiter) resume() {
-	g.outlet.wheel.Stop(&g.timer)
+	g.outlet.timers.Stop(&g.timer)
 	g.paused, g.circuitOpen = false, false
 	g.release()
 }

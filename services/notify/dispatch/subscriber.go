@@ -118,7 +118,7 @@ func (sub *subscriber) remove() error {
 	sub.gone = true
 	sub.d.decPending(left)
 	sub.d.Loaded.Add(-sub.bytes)
-	sub.d.wheel.Stop(&sub.limiter.timer)
+	sub.d.timers.Stop(&sub.limiter.timer)
 	for _, l := range sub.lanes {
 		sub.forget(l)
 	}

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"dyno/services/notify/wheel"
+	"dyno/services/notify/timers"
 )
 
 const (
@@ -23,9 +23,9 @@ const (
 
 // workers run a function that takes a worker and returns when there is no more to do.
 type workers struct {
-	wheel *wheel.Wheel
-	run   func(w *worker)
-	wg    sync.WaitGroup
+	timers *timers.Queue
+	run    func(w *worker)
+	wg     sync.WaitGroup
 
 	mu      sync.Mutex // guards the fields below
 	target  int        // workers wanted, without those that hang
@@ -37,14 +37,14 @@ type workers struct {
 // worker is one of them.
 type worker struct {
 	pool  *workers
-	timer wheel.Timer
+	timer timers.Timer
 
 	sending bool // guarded by the pool's mutex, as is hangs
 	hangs   bool // its attempt takes too long
 }
 
-func newWorkers(w *wheel.Wheel, target int, run func(*worker)) *workers {
-	p := &workers{wheel: w, run: run}
+func newWorkers(t *timers.Queue, target int, run func(*worker)) *workers {
+	p := &workers{timers: t, run: run}
 	p.resize(target)
 	return p
 }
@@ -72,12 +72,12 @@ func (w *worker) begin() {
 	w.pool.mu.Lock()
 	w.sending = true
 	w.pool.mu.Unlock()
-	w.pool.wheel.Start(&w.timer, hangAfter)
+	w.pool.timers.Start(&w.timer, hangAfter)
 }
 
 func (w *worker) end() (goOn bool) {
 	p := w.pool
-	p.wheel.Stop(&w.timer)
+	p.timers.Stop(&w.timer)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w.sending = false

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"dyno/services/notify/wheel"
+	"dyno/services/notify/timers"
 )
 
 // staff is a pool of workers that always have something to do, and counts those that are at an
@@ -27,7 +27,7 @@ type staff struct {
 
 func newStaff(t *testing.T, target int) *staff {
 	s := &staff{t: t, work: make(chan struct{}), finish: make(chan struct{}), busy: map[*worker]bool{}}
-	w := wheel.New(Tick)
+	w := timers.New(Tick)
 	ctx, cancel := context.WithCancel(t.Context())
 	s.cancel = cancel
 	s.clock.Go(func() { w.Run(ctx) })

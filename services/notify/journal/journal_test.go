@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -494,47 +493,4 @@ func TestDeliveredAllocates(t *testing.T) {
 	if n > 3100 {
 		t.Errorf("1,000 Delivered allocate %v times", n)
 	}
-}
-
-func BenchmarkDelivered(b *testing.B) {
-	j, _ := open(b, discard{memory.New()})
-	defer shut(b, j)
-	put(b, j, "s", 1)
-	b.ReportAllocs()
-	for seq := uint64(1); b.Loop(); seq++ {
-		if err := j.Delivered("s", seq); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// discard forgets what is written at the next sync.
-type discard struct{ wal.Backend }
-
-func (d discard) Sync() error {
-	_, next := d.Bounds()
-	return errors.Join(d.Backend.Sync(), d.Trim(next))
-}
-
-// BenchmarkOpen folds a log of a million events.
-func BenchmarkOpen(b *testing.B) {
-	backend := play(b, nil)
-	j, _ := open(b, backend)
-	put(b, j, "s", 1)
-	for seq := uint64(1); seq < 1_000_000; seq++ {
-		if err := j.Delivered("s", seq); err != nil {
-			b.Fatal(err)
-		}
-	}
-	if err := j.log.Sync(); err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		start := time.Now()
-		if _, all, err := Open(j.log); err != nil || len(all) != 1 {
-			b.Fatal(len(all), err)
-		}
-		b.ReportMetric(float64(time.Since(start).Nanoseconds())/1e6, "ns/event")
-	}
-	shut(b, j)
 }

@@ -204,19 +204,6 @@ func TestMessageID(t *testing.T) {
 	}
 }
 
-func BenchmarkRequest(b *testing.B) {
-	w := newTestWebhook(newTestTarget(b, testURL), 1)
-	now := time.Now()
-	b.ReportAllocs()
-	for b.Loop() {
-		req, err := w.request(context.Background(), now)
-		if err != nil {
-			b.Fatal(err)
-		}
-		io.Copy(io.Discard, req.Body)
-	}
-}
-
 // Each error of an attempt has its class, and the class shows no other part of the error.
 func TestReasons(t *testing.T) {
 	dial := func(err error) error {

@@ -16,6 +16,7 @@ import (
 	"dyno/parts/assembly"
 	"dyno/parts/daemon"
 	"dyno/parts/quicktest"
+	"dyno/parts/servicetest"
 	"dyno/services/orders"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/pgtest"
@@ -27,30 +28,20 @@ var (
 	seed   = flag.Uint64("seed", 0, "of what is random in TestGateway; 0: another each time")
 	chosen = flag.String("assembly", "", "the assembly to soak instead of baseline and tuned; all: every variant of Assembly")
 	kill   = flag.Bool("kill", true, "kill PostgreSQL and start it again half-way")
-	set    settings
+	set    []string
 )
 
 func init() {
-	flag.Var(&set, "set", "a setting or seam of ordersd, such as lookup=single; repeatable")
-}
-
-// settings is the value of a repeatable flag.
-type settings []string
-
-func (s *settings) String() string { return strings.Join(*s, " ") }
-
-func (s *settings) Set(value string) error {
-	*s = append(*s, value)
-	return nil
+	flag.Func("set", "a setting or seam of ordersd, such as lookup=single; repeatable", func(value string) error {
+		set = append(set, value)
+		return nil
+	})
 }
 
 // The gateway answers correctly while PostgreSQL is up, down and up again.
 func TestGateway(t *testing.T) {
 	quicktest.Skip(t, "keeps PostgreSQL busy for some seconds, and kills it")
-	if *seed == 0 {
-		*seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("-seed %d", *seed)
+	*seed = servicetest.Seed(t, *seed)
 	for _, v := range soaked() {
 		t.Run(v.Label, func(t *testing.T) { soakGateway(t, v) })
 	}

@@ -9,8 +9,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-
-	"github.com/valyala/fasthttp"
 )
 
 const orderRequest = "GET /api/v1/order?uid=7 HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: test\r\nAccept: application/json\r\nAccept-Encoding: zstd\r\nAuthorization: Bearer abc.def.ghi\r\n\r\n"
@@ -69,18 +67,4 @@ func wholeAnswer(t *testing.T, c net.Conn, in *bufio.Reader, request []byte) (n 
 		t.Fatal(err)
 	}
 	return n + len(rest)
-}
-
-func BenchmarkReadFast(b *testing.B) {
-	var in fasthttp.Request
-	if err := in.Read(bufio.NewReader(strings.NewReader(orderRequest))); err != nil {
-		b.Fatal(err)
-	}
-	var to Request
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := readFast(&to, &in, testMaxBody); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -146,25 +145,6 @@ func lists(c *arenatest.Client) {
 	}
 }
 
-// metric returns a figure of /metrics.
-func metric(c *arenatest.Client, line string) float64 {
-	_, text, err := servicetest.Exchange(http.DefaultClient, "GET", c.Program.Debug+"/metrics", "", nil)
-	if err != nil {
-		c.T.Fatal(err)
-	}
-	for one := range strings.Lines(string(text)) {
-		if figure, ok := strings.CutPrefix(one, line+" "); ok {
-			f, err := strconv.ParseFloat(strings.TrimSpace(figure), 64)
-			if err != nil {
-				c.T.Fatal(err)
-			}
-			return f
-		}
-	}
-	c.T.Fatalf("/metrics has no %s", line)
-	return 0
-}
-
 // survives sends messages of random bytes, each on a connection that has joined.
 func survives(c *arenatest.Client) {
 	n := 200
@@ -229,26 +209,26 @@ func remembers(c *arenatest.Client) {
 	if want := `{"players":3,"within_s":30}`; err != nil || strings.TrimSpace(string(text)) != want {
 		c.T.Errorf("%s, %v; want %s", text, err, want)
 	}
-	if n := metric(c, "arena_present_players"); n != 3 {
+	if n := servicetest.Metric(c.T, c.Program.Debug, "arena_present_players"); n != 3 {
 		c.T.Errorf("%v players in /metrics", n)
 	}
 }
 
 func counts(c *arenatest.Client) {
 	repeated, hurried := `arena_rejected_inputs_total{reason="repeated"}`, `arena_rejected_inputs_total{reason="hurried"}`
-	before, hurry := metric(c, repeated), metric(c, hurried)
+	before, hurry := servicetest.Metric(c.T, c.Program.Debug, repeated), servicetest.Metric(c.T, c.Program.Debug, hurried)
 	p := c.Join(&wire.Join{Room: c.Room(`{}`)})
 	p.Press(8, 2)
 	p.Commands([]*wire.Command{{Seq: 1, Buttons: 8}, {Seq: 2, Buttons: 8}})
 	p.Press(8, 100)
 	p.Acked()
-	if got := metric(c, repeated) - before; got < 2 {
+	if got := servicetest.Metric(c.T, c.Program.Debug, repeated) - before; got < 2 {
 		c.T.Errorf("%v commands were counted as repeated", got)
 	}
-	if got := metric(c, hurried) - hurry; got < 80 {
+	if got := servicetest.Metric(c.T, c.Program.Debug, hurried) - hurry; got < 80 {
 		c.T.Errorf("%v commands were counted as ahead of time", got)
 	}
-	if metric(c, "arena_connections") < 1 || metric(c, "arena_tick_lateness_seconds_count") < 1 || metric(c, "go_goroutines") < 1 {
+	if servicetest.Metric(c.T, c.Program.Debug, "arena_connections") < 1 || servicetest.Metric(c.T, c.Program.Debug, "arena_tick_lateness_seconds_count") < 1 || servicetest.Metric(c.T, c.Program.Debug, "go_goroutines") < 1 {
 		c.T.Error("metrics lack a figure")
 	}
 }
@@ -278,7 +258,7 @@ func conflates(c *arenatest.Client) {
 	for range 30 * 5 { // ticks
 		other.Next()
 	}
-	if got := metric(c, "arena_out_queue_bytes"); got > 64<<10 {
+	if got := servicetest.Metric(c.T, c.Program.Debug, "arena_out_queue_bytes"); got > 64<<10 {
 		c.T.Errorf("%v bytes wait for clients", got)
 	}
 	now, states := other.Next().Tick, 0

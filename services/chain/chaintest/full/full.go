@@ -10,13 +10,12 @@ package full
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
+	"dyno/parts/servicetest"
 	"dyno/services/chain/chaintest"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -138,29 +137,9 @@ func post(body string, header ...string) func(*target) string {
 	}
 }
 
-// metric reads one from the debug address.
 func (a *target) metric(name string) float64 {
 	a.T.Helper()
-	resp, err := http.Get(a.Program.Debug + "/metrics")
-	if err != nil {
-		a.T.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		a.T.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, name+" "); ok {
-			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-			if err != nil {
-				a.T.Fatal(err)
-			}
-			return n
-		}
-	}
-	a.T.Fatalf("there is no metric %s", name)
-	return 0
+	return servicetest.Metric(a.T, a.Program.Debug, name)
 }
 
 // cheaply adds to an answer what it cost if that is more than the given bytes of memory. These are
