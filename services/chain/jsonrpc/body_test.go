@@ -56,7 +56,7 @@ func TestSaysWhyABodyDidNotArrive(t *testing.T) {
 		timeout time.Duration
 		status  int
 	}{
-		"Transfer-Encoding: chunked\r\n\r\nZZ\r\n": {0, http.StatusBadRequest}, // no chunk
+		"Transfer-Encoding: chunked\r\n\r\nZZ\r\n": {0, http.StatusBadRequest},               // no chunk
 		"Content-Length: 9\r\n\r\n{":               {time.Second, http.StatusRequestTimeout}, // it is for the head, too
 	} {
 		h := httptest.NewUnstartedServer(jsonrpc.NewServer(methods(), jsonrpc.Options{Codec: jsonrpc.Std{}}))
