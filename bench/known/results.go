@@ -1,13 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,11 +50,7 @@ type results struct {
 // took of the machine is the highest of all.
 func (r results) keep(file string, failed error) (results, error) {
 	var was results
-	text, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(text, &was)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := stored.Read(file, &was); err != nil {
 		return r, err
 	}
 	if same(was.Made, r.Made) {

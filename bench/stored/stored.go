@@ -6,9 +6,13 @@ package stored
 import (
 	"debug/buildinfo"
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -105,8 +109,78 @@ func Write(file string, result any) error {
 	return os.WriteFile(file, append(text, '\n'), 0o644)
 }
 
-// Highest returns the highest share of the rows; nil: that of a row is not known.
-func Highest[R any](rows []R, of func(R) *float64) (most *float64) {
+// Read reads a stored result; one that does not exist changes nothing.
+func Read(file string, into any) error {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	return err
+}
+
+// Shares are what others took of the machine while a row was measured; nil: not known.
+type Shares struct {
+	Others *float64 `json:"others"` // other processes
+	Steal  *float64 `json:"steal"`  // the hypervisor
+}
+
+func (s Shares) shares() Shares { return s }
+
+// SharesOf are those in what dyno prints of where a result is from.
+func SharesOf(made map[string]any) (s Shares) {
+	if v, ok := made["others"].(float64); ok {
+		s.Others = &v
+	}
+	if v, ok := made["steal"].(float64); ok {
+		s.Steal = &v
+	}
+	return s
+}
+
+// Rows is a result whose rows are measured one by one.
+type Rows[R any] struct {
+	Schema string         `json:"schema"`
+	Steps  []R            `json:"steps"`
+	Made   map[string]any `json:"made"`
+}
+
+// Keep replaces the row of the same name in a file, or adds it; order sorts rows, and those of one name are equal by it. Where
+// the result is from is that of this row, with the packages of all, and the highest shares that others took during any.
+func Keep[R interface{ shares() Shares }](file, schema string, row R, made map[string]any, order func(a, b R) int) error {
+	all := Rows[R]{Schema: schema}
+	if err := Read(file, &all); err != nil {
+		return err
+	}
+	all.Steps = append(slices.DeleteFunc(all.Steps, func(was R) bool { return order(was, row) == 0 }), row)
+	slices.SortFunc(all.Steps, order)
+	packages := append(texts(all.Made["packages"]), texts(made["packages"])...)
+	slices.Sort(packages)
+	all.Made = maps.Clone(made)
+	all.Made["packages"] = slices.Compact(packages)
+	all.Made["others"] = highest(all.Steps, func(r R) *float64 { return r.shares().Others })
+	all.Made["steal"] = highest(all.Steps, func(r R) *float64 { return r.shares().Steal })
+	return Write(file, all)
+}
+
+// texts are the texts of a list, as Go or JSON has it.
+func texts(list any) (out []string) {
+	if out, ok := list.([]string); ok {
+		return out
+	}
+	of, _ := list.([]any)
+	for _, v := range of {
+		if text, ok := v.(string); ok {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// highest returns the highest share of the rows; nil: that of a row is not known.
+func highest[R any](rows []R, of func(R) *float64) (most *float64) {
 	for _, r := range rows {
 		v := of(r)
 		if v == nil {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"dyno/bench/command"
+	"dyno/bench/stored"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 
@@ -62,7 +64,7 @@ func TestLoads(t *testing.T) {
 func TestKeep(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "verdicts.json")
 	for _, r := range []row{{Name: "b", Judged: wrong}, {Name: "a"}, {Name: "b", Judged: right}} {
-		if err := keep(file, r, map[string]any{"commit": "c"}); err != nil {
+		if err := r.keep(file, map[string]any{"commit": "c"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,8 +85,8 @@ func TestOthers(t *testing.T) {
 		others any
 		want   string
 	}{{"b", 0.1, `"others": 0.1,`}, {"a", 0.4, `"others": 0.4,`}, {"c", 0.2, `"others": 0.4,`}, {"d", nil, `"others": null,`}} {
-		r := row{Name: c.name, Others: share(map[string]any{"others": c.others}, "others")}
-		if err := keep(file, r, new(options).madeBy(r)); err != nil {
+		r := row{Name: c.name, Shares: stored.SharesOf(map[string]any{"others": c.others})}
+		if err := r.keep(file, new(options).madeBy(r)); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(file)
@@ -109,7 +111,7 @@ func TestCommandLine(t *testing.T) {
 		"nosuch":      `no program and no load is called "nosuch"`,
 		"--nosuch":    "unknown flag",
 	} {
-		if err := run(t.Context(), strings.Fields(args), new(bytes.Buffer)); !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), want) {
+		if err := run(t.Context(), strings.Fields(args), new(bytes.Buffer)); !errors.As(err, new(command.Usage)) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", args, err)
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"dyno/bench/command"
+
 	"go.yaml.in/yaml/v3"
 )
 
@@ -116,7 +118,7 @@ func (p program) build(ctx context.Context, bin string) error {
 	if info, err := buildinfo.ReadFile(binary); err == nil && info.Main.Path == module && info.Main.Version == version {
 		return nil
 	}
-	say("building %s %s", p.Name, version)
+	command.Say("building %s %s", p.Name, version)
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return err
 	}
@@ -188,7 +190,7 @@ func goCommand(ctx context.Context, dir string, args ...string) (string, error) 
 	cmd.Stderr = &log
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("go %s: %w: %s", args[0], err, lastLine(log.String()))
+		return "", fmt.Errorf("go %s: %w: %s", args[0], err, command.LastLine(log.String()))
 	}
 	return strings.TrimSpace(string(out)), nil
 }
