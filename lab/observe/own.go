@@ -49,7 +49,7 @@ func changed(pages []*Page, counter string) string {
 			case !there:
 			case name == processStart && v != last:
 				return name + " changed"
-			case v < last && (name == counter || name == processSeconds || name == allocatedBytes || likely(name) > 0):
+			case v < last && (name == counter || name == processSeconds || likely(name) > 0):
 				return fmt.Sprintf("%s fell from %s to %s", name, Number(last), Number(v))
 			}
 			before[name] = v
