@@ -47,7 +47,6 @@ Usage: go run ./bench/calibrate [SERVER|FAMILY|SCENARIO]... [flags]
 
 func main() { command.Main("calibrate", run) }
 
-// options are the flags.
 type options struct {
 	suite                                  suite.Options
 	judge                                  string

@@ -38,7 +38,6 @@ Usage: go run ./bench/known WHAT [flags]
 
 func main() { command.Main("known", run) }
 
-// options are the flags.
 type options struct {
 	study  study
 	runs   int

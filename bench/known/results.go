@@ -16,7 +16,6 @@ import (
 // tally is the counts of each program, and of all.
 type tally struct{ rows []map[string]any }
 
-// row returns the row of a name.
 func (t *tally) row(name string) map[string]any {
 	i := slices.IndexFunc(t.rows, func(r map[string]any) bool { return r["name"] == name })
 	if i < 0 {
@@ -31,7 +30,6 @@ func (t *tally) add(name, key string, n float64) {
 	r[key] = was + n
 }
 
-// count is 1 for what is so.
 func count(is bool) float64 {
 	if is {
 		return 1

@@ -65,7 +65,6 @@ func (d diagnosis) kinds() []string {
 // packages is the path of a package before its last element.
 var packages = regexp.MustCompile(`(?:[\w.~-]+/)+`)
 
-// place returns the first place.
 func (d diagnosis) place() string {
 	if len(d.Where) == 0 {
 		return ""

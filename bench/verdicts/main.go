@@ -40,7 +40,6 @@ Usage: go run ./bench/verdicts [PROGRAM|LOAD]... [flags]
 
 func main() { command.Main("verdicts", run) }
 
-// options are the flags.
 type options struct {
 	only             []string
 	out, store, dyno string

@@ -61,7 +61,6 @@ func (p program) version() string {
 	return strings.TrimPrefix(version, "v")
 }
 
-// programs returns the list.
 func programs() (all []program, err error) {
 	read := yaml.NewDecoder(bytes.NewReader(listed))
 	read.KnownFields(true)
@@ -104,7 +103,6 @@ func chosen(names []string) ([]program, error) {
 	return out, nil
 }
 
-// programsFolder returns the folder of the built programs.
 func programsFolder() (string, error) {
 	cache, err := os.UserCacheDir()
 	return filepath.Join(cache, "dyno", "verdicts"), err

@@ -27,7 +27,6 @@ type importing struct {
 	options importer.Options
 }
 
-// newImport returns the command dyno import.
 func newImport() *cobra.Command {
 	var in importing
 	cmd := &cobra.Command{

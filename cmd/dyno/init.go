@@ -24,7 +24,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newInit returns the command dyno init.
 func newInit() *cobra.Command {
 	var p request.Program
 	cmd := &cobra.Command{

@@ -53,7 +53,6 @@ func agentsVersion() string {
 	return out
 }
 
-// newVersion returns the command dyno version.
 func newVersion() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{

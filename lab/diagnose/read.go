@@ -32,7 +32,6 @@ type evidence struct {
 	unseen     []string
 }
 
-// read reads the signals of a subject.
 func (s Subject) read() evidence {
 	e := evidence{signals: rules.Signals{}, waits: map[stacks.WaitKind][]record.Wait{}}
 	main := s.last()

@@ -249,7 +249,6 @@ func (r *run) settled(b *benchmark) bool {
 	return len(b.rounds) > 0
 }
 
-// compareAll compares the units of all benchmarks.
 func (r *run) compareAll(metrics map[*benchmark][]metric) map[*benchmark][]compare.Comparison {
 	out := map[*benchmark][]compare.Comparison{}
 	var suspects []compare.Samples

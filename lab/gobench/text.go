@@ -198,7 +198,6 @@ func (m *Metric) short() string {
 	return say
 }
 
-// word is the verdict in a word.
 func (b *Benchmark) word() string { return word(b.Verdict, b.lead().Unit) }
 
 // word is a verdict by a unit: fewer allocations are not faster.

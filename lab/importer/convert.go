@@ -52,7 +52,6 @@ var ErrNothing = errors.New("no request is left that a scenario could send")
 // maxClasses is the number of kinds of requests that a scenario can have.
 const maxClasses = 255
 
-// conversion is the state of one conversion.
 type conversion struct {
 	Options
 	load  *Load

@@ -120,7 +120,6 @@ func (c *curlReader) url(w shellWord) {
 	c.urls = append(c.urls, curlTarget{text: w.text})
 }
 
-// take reads an option with its value.
 func (c *curlReader) take(o curlOption, value shellWord) {
 	f, why := curlFlags[o.name], ""
 	switch {

@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// file reads a file that an option names.
 func (c *curlReader) file(name string) (string, error) {
 	if name == "-" {
 		return "", errors.New("it comes from stdin, which is not known")

@@ -50,7 +50,6 @@ func boundsOf(s *openapi3.Schema, integer bool) (b numberBounds) {
 	return b
 }
 
-// permits reports whether a number is within the bounds.
 func (b *numberBounds) permits(n *big.Rat) bool {
 	if b.low != nil && (n.Cmp(b.low) < 0 || b.aboveLow && n.Cmp(b.low) == 0) {
 		return false

@@ -64,7 +64,6 @@ func flatValue(v any) (one string, several []string, members []jsonMember, err e
 	return one, several, members, err
 }
 
-// path writes a value of a path's parameter.
 func (w writtenParameter) path(name string, v any) (string, error) {
 	start, separator, named := "", ",", false
 	switch w.style {
@@ -258,7 +257,6 @@ func isJSON(kind string) bool {
 	return kind == "application/json" || kind == "*/*" || kind == "text/json" || strings.HasSuffix(kind, "+json")
 }
 
-// compactJSON is a value in JSON.
 func compactJSON(v any) (string, error) {
 	var out strings.Builder
 	enc := json.NewEncoder(&out)

@@ -86,7 +86,6 @@ func (f *follower) rows(from *folder.Followed, e *record.Experiment) (out []even
 	return out
 }
 
-// run returns events for the run in progress.
 func (f *follower) run(from *folder.Followed, e *record.Experiment) (out []event) {
 	run := from.LastRun()
 	if slices.Contains(e.Order, run) {

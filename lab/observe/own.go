@@ -93,7 +93,6 @@ func another(all []slice, looks []Look) bool {
 	return around > 0 && profiled >= leastProfiled && grew < profiled/2*min(1, around/profiles)
 }
 
-// named returns the page with one counter only.
 func (p *Page) named(counter string) *Page {
 	if p == nil {
 		return nil

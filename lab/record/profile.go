@@ -202,7 +202,6 @@ func ReadProfile(encoded []byte, valueType string) (*Profile, error) {
 	return stacksOf(p, valueType)
 }
 
-// stacksOf reads one sample type.
 func stacksOf(p *profile.Profile, valueType string) (*Profile, error) {
 	at := slices.IndexFunc(p.SampleType, func(t *profile.ValueType) bool { return t.Type == valueType })
 	if at < 0 {

@@ -186,7 +186,6 @@ func (w *watch) page(ctx context.Context) (*observe.Page, error) {
 
 func (w *watch) now() float64 { return time.Since(w.began).Seconds() }
 
-// read reads all counters.
 func (w *watch) read(ctx context.Context, looking bool) {
 	r := observe.Reading{Looking: looking}
 	if w.statistics && (looking || len(w.facts.Readings) == 0) {

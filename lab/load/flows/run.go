@@ -36,7 +36,6 @@ type flow struct {
 	values *corpus.Values
 }
 
-// ending says how a step ended.
 type ending struct {
 	status  load.Status
 	success bool

@@ -41,7 +41,6 @@ func (d *Driver) descriptors(ctx context.Context) (set *descriptorpb.FileDescrip
 	return set, service, nil
 }
 
-// describe returns the method that the driver calls.
 func (d *Driver) describe(ctx context.Context) (protoreflect.MethodDescriptor, error) {
 	set, service, err := d.descriptors(ctx)
 	if err != nil {

@@ -120,7 +120,6 @@ func begin(ctx context.Context, plan *load.Plan) (err error) {
 	return nil
 }
 
-// drive is the state of one Drive.
 type drive struct {
 	plan      *load.Plan
 	driver    Driver

@@ -59,7 +59,6 @@ var units = map[string]string{
 	"ns": "ns", "us": "us", "µs": "us", "μs": "us", "ms": "ms", "s": "s", "m": "m", "h": "h", // U+00B5 and U+03BC
 }
 
-// unit returns Go's unit for a word.
 func unit(word string) (string, bool) {
 	if word == "M" { // a minute, a month or a million
 		return "", false
