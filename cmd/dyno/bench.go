@@ -19,6 +19,7 @@ import (
 	"dyno/lab/gobench"
 	"dyno/lab/probe/host"
 	"dyno/lab/report/ci"
+	"dyno/lab/report/format"
 	"dyno/lab/report/history"
 	"dyno/lab/report/progress"
 	"dyno/lab/report/screen"
@@ -268,7 +269,7 @@ func (c *bench) show(r *gobench.Result) error {
 	out := c.cmd.OutOrStdout()
 	var err error
 	if c.json {
-		err = gobench.JSON(out, r)
+		err = format.JSON(out, r)
 	} else {
 		err = gobench.Print(screen.Below(out), r, c.all, styleOf(os.Stdout).Width)
 	}

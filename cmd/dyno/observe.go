@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"dyno/lab/observe"
 	"dyno/lab/probe/procfs"
 	"dyno/lab/probe/profiling"
+	"dyno/lab/report/format"
 
 	"github.com/spf13/cobra"
 )
@@ -118,10 +118,7 @@ func printFacts(out io.Writer, facts observe.Facts, early error, asJSON bool) er
 	r := observe.Of(facts)
 	var err error
 	if asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(r)
+		err = format.JSON(out, r)
 	} else {
 		_, err = io.WriteString(out, observationText(r, styleOf(os.Stdout).Width))
 	}

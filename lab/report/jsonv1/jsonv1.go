@@ -6,7 +6,6 @@ package jsonv1
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -33,10 +32,7 @@ const (
 // dyno.comparison/1, dyno.diagnosis/1, and dyno.run/1 for ladders and sweeps. Unknown values are
 // null.
 func Write(w io.Writer, r *report.Report) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(Object(r)); err != nil {
+	if err := format.JSON(w, Object(r)); err != nil {
 		return fmt.Errorf("encoding the report: %w", err)
 	}
 	return nil
