@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -258,7 +259,7 @@ func withFile(address, file string) string {
 	if !ok {
 		rest = address
 	}
-	switch name := urlEncode(path.Base(strings.ReplaceAll(file, `\`, "/"))); {
+	switch name := url.QueryEscape(path.Base(strings.ReplaceAll(file, `\`, "/"))); {
 	case strings.HasSuffix(rest, "/"):
 		return address + name
 	case !strings.Contains(rest, "/"):
