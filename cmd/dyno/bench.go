@@ -264,7 +264,6 @@ func (c *bench) outside(f revision.Folder) {
 	}
 }
 
-// show prints the result and writes the files.
 func (c *bench) show(r *gobench.Result) error {
 	out := c.cmd.OutOrStdout()
 	var err error

@@ -201,7 +201,6 @@ func create(name string, data []byte, mode os.FileMode) error {
 	return nil
 }
 
-// input reads a file, or stdin.
 func input(stdin io.Reader, name string) ([]byte, error) {
 	in := stdin
 	if name != "-" {

@@ -151,7 +151,6 @@ func (e *evidence) machine(r *record.Run) {
 	}
 }
 
-// profile reads the CPU profile.
 func (e *evidence) profile(r *record.Run) {
 	p, err := r.Profile(record.ProfileCPU, record.ValueCPU)
 	if err != nil {

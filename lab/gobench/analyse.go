@@ -213,7 +213,6 @@ func repeats(figures []float64, share float64) bool {
 	return len(figures) >= exactSlices && float64(same) >= share*float64(len(figures))
 }
 
-// isZero reports whether a slice of the benchmark has the figure 0.
 func (b *benchmark) isZero(unit string) bool {
 	for figures := range slicesOf(b.rounds) {
 		if v, ok := figures[unit]; ok && v == 0 {

@@ -158,7 +158,6 @@ func (c *curlReader) switchOn(o curlOption) {
 	}
 }
 
-// add adds a request for each URL.
 func (c *curlReader) add() {
 	c.end()
 	for i, t := range c.urls {

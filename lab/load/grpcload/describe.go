@@ -141,7 +141,6 @@ func gather(ctx context.Context, conn *grpc.ClientConn, version, service string)
 	}
 }
 
-// exchange sends one reflection request and returns the files in its answer.
 func exchange(stream grpc.ClientStream, ask *reflection.ServerReflectionRequest) ([]*descriptorpb.FileDescriptorProto, error) {
 	if err := stream.SendMsg(ask); err != nil && !errors.Is(err, io.EOF) { // EOF: RecvMsg returns the reason
 		return nil, err
