@@ -57,7 +57,6 @@ const (
 // Profile is one sample type of a profile: the value of each stack.
 type Profile struct {
 	Type     string // Value...
-	Unit     string // nanoseconds, bytes, count
 	Seconds  float64
 	Requests float64
 	Samples  int // number of moments added up
@@ -207,7 +206,7 @@ func stacksOf(p *profile.Profile, valueType string) (*Profile, error) {
 	if at < 0 {
 		return nil, fmt.Errorf("it holds no %s", valueType)
 	}
-	out := &Profile{Type: valueType, Unit: p.SampleType[at].Unit}
+	out := &Profile{Type: valueType}
 	for _, s := range p.Sample {
 		if at >= len(s.Value) || s.Value[at] == 0 {
 			continue
