@@ -41,15 +41,8 @@ func Revision(file string) (commit string, modified bool, err error) {
 	if err != nil || file == "" && !ok {
 		return "", false, err
 	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			commit = s.Value[:min(8, len(s.Value))]
-		case "vcs.modified":
-			modified = s.Value == "true"
-		}
-	}
-	return commit, modified, nil
+	commit, modified = host.Revision(info)
+	return commit[:min(8, len(commit))], modified, nil
 }
 
 // Usage is what the machine, and this process with those that it started, had used at a time.
