@@ -34,10 +34,7 @@ type evidence struct {
 
 func (s Subject) read() evidence {
 	e := evidence{signals: rules.Signals{}, waits: map[stacks.WaitKind][]record.Wait{}}
-	main := s.last()
-	if main == nil {
-		main = s.Profiled
-	}
+	main := cmp.Or(s.last(), s.Profiled)
 	if main == nil {
 		return e
 	}

@@ -152,10 +152,7 @@ func bothSchemas(a, b openapi3.Schemas) openapi3.Schemas {
 
 func commonTypes(a, b *openapi3.Types) *openapi3.Types {
 	if a == nil || b == nil {
-		if a == nil {
-			return b
-		}
-		return a
+		return cmp.Or(a, b)
 	}
 	var out openapi3.Types
 	for _, t := range *a {

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -24,9 +25,7 @@ type writtenParameter struct {
 // statedStyle are the style and the explode that a parameter or an encoding states, or their
 // defaults.
 func statedStyle(style, usual string, explode *bool) (string, bool) {
-	if style == "" {
-		style = usual
-	}
+	style = cmp.Or(style, usual)
 	if explode != nil {
 		return style, *explode
 	}

@@ -5,6 +5,7 @@
 package quantity
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -19,12 +20,7 @@ type Error struct {
 	Hint string
 }
 
-func (e *Error) Error() string {
-	if e.Hint == "" {
-		return "it is not understood"
-	}
-	return e.Hint
-}
+func (e *Error) Error() string { return cmp.Or(e.Hint, "it is not understood") }
 
 // Hint returns the Hint of an error of this package; empty: it has none, or err is another error.
 func Hint(err error) string {

@@ -145,10 +145,7 @@ func scalingCurves(r *report.Report) []view.ScalingCurve {
 
 func runObject(r *report.Report) any {
 	all, valid := r.Count()
-	sweep := r.Sweep
-	if sweep == nil {
-		sweep = &view.Sweep{}
-	}
+	sweep := cmp.Or(r.Sweep, &view.Sweep{})
 	return struct {
 		Schema    string              `json:"schema"`
 		Kind      string              `json:"kind"`
