@@ -9,21 +9,17 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"dyno/bench/calibrate/accuracy"
 	"dyno/bench/calibrate/calibration"
 	"dyno/bench/calibrate/suite"
+	"dyno/bench/command"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/experiment"
-	"dyno/lab/load"
 	"dyno/lab/report/progress"
-
-	"github.com/spf13/pflag"
 )
 
 const usage = `Calibrate runs the servers of subjects/bounds, each bound by a known cause, with parameters drawn from a
@@ -49,28 +45,8 @@ Usage: go run ./bench/calibrate [SERVER|FAMILY|SCENARIO]... [flags]
 
 `
 
-func main() {
-	load.SpareProcs()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout)
-	switch {
-	case errors.Is(err, pflag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "calibrate:", err)
-		if errors.As(err, new(usageError)) || errors.Is(err, suite.ErrNoServer) {
-			os.Exit(2)
-		}
-		os.Exit(1)
-	}
-}
+func main() { command.Main("calibrate", run) }
 
-// usageError is what is wrong with a command line.
-type usageError struct{ error }
-
-func wrong(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-// options are the flags.
 type options struct {
 	suite                                  suite.Options
 	judge                                  string
@@ -106,9 +82,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 
 func parse(args []string, out io.Writer) (o *options, err error) {
 	o = &options{}
-	f := pflag.NewFlagSet("calibrate", pflag.ContinueOnError)
-	f.SetOutput(out)
-	f.Usage = func() { fmt.Fprint(out, usage, f.FlagUsages()) }
+	f := command.Flags("calibrate", usage, out)
 	f.StringVar(&o.suite.Out, "out", "", "folder for the records (default dyno-out/calibrate-TIME)")
 	f.BoolVar(&o.json, "json", false, "print one JSON object on stdout")
 	f.BoolVar(&o.suite.NoPMQoS, "no-pm-qos", false, "let virtual CPUs halt while measuring; for hosts that count CPU credits")
@@ -121,28 +95,26 @@ func parse(args []string, out io.Writer) (o *options, err error) {
 	f.StringVar(&o.judge, "judge", "", "folder of an earlier calibration, to judge its cases again instead of running any")
 	f.BoolVar(&o.whatIf, "what-if", false, "hold the most that changes can bring against what they bring")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print every case with its signals")
-	if err := f.Parse(args); errors.Is(err, pflag.ErrHelp) {
+	if err := command.Parse(f, args); err != nil {
 		return nil, err
-	} else if err != nil {
-		return nil, wrong("%v", err)
 	}
 	if o.quick && o.thorough {
-		return nil, wrong("--quick and --thorough exclude each other")
+		return nil, command.Wrong("--quick and --thorough exclude each other")
 	}
 	var inside []string
 	for _, name := range o.suite.Inside {
 		if name != "agent" && name != "pprof" && name != "none" {
-			return nil, wrong("--inside takes agent, pprof and none, not %q", name)
+			return nil, command.Wrong("--inside takes agent, pprof and none, not %q", name)
 		}
 		if !slices.Contains(inside, name) {
 			inside = append(inside, name)
 		}
 	}
 	if len(inside) == 0 {
-		return nil, wrong("--inside takes agent, pprof and none")
+		return nil, command.Wrong("--inside takes agent, pprof and none")
 	}
 	if o.suite.Repeats < 1 || o.suite.Repeats > 1000 {
-		return nil, wrong("--repeats takes 1 to 1000, not %d", o.suite.Repeats)
+		return nil, command.Wrong("--repeats takes 1 to 1000, not %d", o.suite.Repeats)
 	}
 	o.suite.Inside, o.suite.Only = inside, f.Args()
 	switch {

@@ -12,7 +12,7 @@ import (
 
 	"dyno/bench/calibrate/accuracy"
 	"dyno/bench/calibrate/calibration"
-	"dyno/bench/calibrate/suite"
+	"dyno/bench/command"
 
 	"github.com/spf13/pflag"
 )
@@ -36,7 +36,7 @@ func TestCommandLine(t *testing.T) {
 	} {
 		var o bytes.Buffer
 		err := run(t.Context(), strings.Fields(strings.ReplaceAll(args, "OUT", out)), &o)
-		usage := errors.As(err, new(usageError)) || errors.Is(err, suite.ErrNoServer)
+		usage := errors.As(err, new(command.Usage))
 		if err == nil || usage != want.usage || !strings.Contains(err.Error(), want.text) {
 			t.Errorf("%s: %v, want %q", args, err, want.text)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"dyno/bench/calibrate/calibration"
 	"dyno/bench/calibrate/suite"
+	"dyno/bench/command"
 	"dyno/lab/experiment"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
@@ -37,7 +38,7 @@ func ladders(ctx context.Context, files []string, o suite.Options, view *progres
 			return all, err
 		}
 		if run.Scenario.Mode != record.KindLadder {
-			return all, wrong("%s has the mode %s; --what-if takes ladders, whose steps follow each other", file, run.Scenario.Mode)
+			return all, command.Wrong("%s has the mode %s; --what-if takes ladders, whose steps follow each other", file, run.Scenario.Mode)
 		}
 		if of := run.Scenario.Load.Sessions; of != nil { // the most that meet the SLO, instead of a fixed number
 			search := *of

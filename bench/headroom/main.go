@@ -7,20 +7,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"dyno/bench/calibrate/suite"
+	"dyno/bench/command"
 	"dyno/bench/stored"
-	"dyno/lab/load"
-
-	"github.com/spf13/pflag"
 )
 
 const usage = `Headroom finds the peak of each server, sends it 30 and 50% of that, evenly (Poisson) and in bursts, looks inside as dyno
@@ -34,23 +30,14 @@ Usage: go run ./bench/headroom [SERVER|FAMILY]... [flags]
 
 `
 
-func main() {
-	load.SpareProcs()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, pflag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "headroom:", err)
-		os.Exit(1)
-	}
-}
+func main() { command.Main("headroom", run) }
 
-func run(ctx context.Context, args []string) error {
-	f := pflag.NewFlagSet("headroom", pflag.ContinueOnError)
-	f.Usage = func() { fmt.Fprint(os.Stderr, usage, f.FlagUsages()) }
+func run(ctx context.Context, args []string, stdout io.Writer) error {
+	f := command.Flags("headroom", usage, stdout)
 	shares := f.Float64Slice("shares", []float64{0.3, 0.5}, "shares of the peak at which to look")
 	store := f.String("json", "", "file that keeps the result of each server; those of servers that are not run again stay")
 	out := f.String("out", filepath.Join("dyno-out", "headroom-"+time.Now().Format("20060102-150405")), "folder for the records")
-	if err := f.Parse(args); err != nil {
+	if err := command.Parse(f, args); err != nil {
 		return err
 	}
 	servers, remove, err := suite.Servers(ctx, f.Args(), func(text string) { fmt.Fprintln(os.Stderr, text) })
@@ -83,6 +70,6 @@ func run(ctx context.Context, args []string) error {
 			}
 		}
 	}
-	table(os.Stdout, all)
+	table(stdout, all)
 	return ctx.Err()
 }

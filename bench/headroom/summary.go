@@ -1,12 +1,8 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"text/tabwriter"
 
@@ -68,11 +64,7 @@ func summarise(all []observation) []summary {
 // highest of all.
 func keep(file string, more []observation, made stored.Made) error {
 	all := results{Schema: "dyno.headroom/1"}
-	text, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(text, &all)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := stored.Read(file, &all); err != nil {
 		return err
 	}
 	all.Observations = slices.DeleteFunc(all.Observations, func(was observation) bool {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"dyno/bench/command"
 	"dyno/lab/compare"
 	"dyno/lab/gobench"
 )
@@ -67,7 +68,7 @@ func (h history) title() string {
 func histories(ctx context.Context, o *options, dir string, t *tally) error {
 	for n := range o.study.runs {
 		h := changes[n%len(changes)]
-		say("%d of %d  %s", n+1, o.study.runs, h.title())
+		command.Say("%d of %d  %s", n+1, o.study.runs, h.title())
 		folder := filepath.Join(dir, fmt.Sprint(n))
 		if err := h.lay(ctx, folder); err != nil {
 			return err

@@ -8,19 +8,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
+	"dyno/bench/command"
 	"dyno/bench/stored"
-	"dyno/lab/load"
-
-	"github.com/spf13/pflag"
 )
 
 const usage = `Known runs dyno bench on programs of which it is known how their benchmarks differ, and counts how often it is right.
@@ -42,25 +36,8 @@ Usage: go run ./bench/known WHAT [flags]
 
 `
 
-func main() {
-	load.SpareProcs()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout)
-	if err == nil || errors.Is(err, pflag.ErrHelp) {
-		return
-	}
-	fmt.Fprintln(os.Stderr, "known:", err)
-	if errors.As(err, new(usageError)) {
-		os.Exit(2)
-	}
-	os.Exit(1)
-}
+func main() { command.Main("known", run) }
 
-// usageError is what is wrong with a command line.
-type usageError struct{ error }
-
-// options are the flags.
 type options struct {
 	study  study
 	runs   int
@@ -71,25 +48,21 @@ type options struct {
 
 func parse(args []string, out io.Writer) (*options, error) {
 	o := &options{}
-	f := pflag.NewFlagSet("known", pflag.ContinueOnError)
-	f.SetOutput(out)
-	f.Usage = func() { fmt.Fprint(out, usage, f.FlagUsages()) }
+	f := command.Flags("known", usage, out)
 	f.IntVar(&o.runs, "runs", 0, "how often to run dyno bench (default: what the study needs)")
 	f.DurationVar(&o.budget, "budget", 0, "time limit of each run of dyno bench (default: what the study needs)")
 	f.StringVar(&o.dyno, "dyno", "", "dyno to run, such as one of a clean clone (default: built from here)")
 	f.StringVar(&o.store, "json", "", "file for the result, or to add to")
-	if err := f.Parse(args); errors.Is(err, pflag.ErrHelp) {
+	if err := command.Parse(f, args); err != nil {
 		return nil, err
-	} else if err != nil {
-		return nil, usageError{err}
 	}
 	if f.NArg() != 1 {
 		f.Usage()
-		return nil, usageError{errors.New("name one study, as in: go run ./bench/known slower")}
+		return nil, command.Wrong("name one study, as in: go run ./bench/known slower")
 	}
 	var known bool
 	if o.study, known = studies[f.Arg(0)]; !known {
-		return nil, usageError{fmt.Errorf("there is no study %q: name layouts, equal, moved, slower, beside, allocates or histories", f.Arg(0))}
+		return nil, command.Wrong("there is no study %q: name layouts, equal, moved, slower, beside, allocates or histories", f.Arg(0))
 	}
 	o.study.name = f.Arg(0)
 	if f.Changed("runs") {
@@ -99,7 +72,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 		o.study.budget = o.budget
 	}
 	if o.study.runs < 1 || o.study.runs > 1000 {
-		return nil, usageError{fmt.Errorf("--runs takes 1 to 1000, not %d", o.study.runs)}
+		return nil, command.Wrong("--runs takes 1 to 1000, not %d", o.study.runs)
 	}
 	return o, nil
 }
@@ -114,12 +87,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if o.dyno == "" {
-		say("building dyno")
-		o.dyno = filepath.Join(dir, "dyno")
-		if text, err := exec.CommandContext(ctx, "go", "build", "-buildvcs=auto", "-o", o.dyno, "./cmd/dyno").CombinedOutput(); err != nil {
-			return fmt.Errorf("building dyno: %w\n%s", err, text)
-		}
+	if o.dyno, err = command.Dyno(ctx, o.dyno, dir); err != nil {
+		return err
 	}
 	if o.dyno, err = filepath.Abs(o.dyno); err != nil {
 		return err
@@ -151,9 +120,4 @@ func (o *options) command() []string {
 		words = append(words, "--budget", o.study.budget.String())
 	}
 	return words
-}
-
-// say reports an event on stderr.
-func say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05")+"  "+format+"\n", args...)
 }

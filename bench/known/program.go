@@ -132,7 +132,6 @@ var (
 )
 `
 
-// newProgram makes the repository.
 func newProgram(ctx context.Context, dir string) (*program, error) {
 	p := &program{dir}
 	if err := os.MkdirAll(dir, 0o755); err != nil {

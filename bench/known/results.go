@@ -1,13 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +16,6 @@ import (
 // tally is the counts of each program, and of all.
 type tally struct{ rows []map[string]any }
 
-// row returns the row of a name.
 func (t *tally) row(name string) map[string]any {
 	i := slices.IndexFunc(t.rows, func(r map[string]any) bool { return r["name"] == name })
 	if i < 0 {
@@ -34,7 +30,6 @@ func (t *tally) add(name, key string, n float64) {
 	r[key] = was + n
 }
 
-// count is 1 for what is so.
 func count(is bool) float64 {
 	if is {
 		return 1
@@ -53,11 +48,7 @@ type results struct {
 // took of the machine is the highest of all.
 func (r results) keep(file string, failed error) (results, error) {
 	var was results
-	text, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(text, &was)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := stored.Read(file, &was); err != nil {
 		return r, err
 	}
 	if same(was.Made, r.Made) {

@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
+	"dyno/bench/command"
 	"dyno/lab/compare"
 	"dyno/lab/gobench"
 )
@@ -72,7 +69,7 @@ func layouts(ctx context.Context, o *options, _ string, t *tally) error {
 func equal(ctx context.Context, o *options, _ string, t *tally) error {
 	for n := range o.study.runs {
 		s := standard[n%len(standard)]
-		say("%d of %d  %s", n+1, o.study.runs, s.pkg)
+		command.Say("%d of %d  %s", n+1, o.study.runs, s.pkg)
 		r, err := o.bench(ctx, ".", "--aa", "--bench", s.benchmarks, s.pkg)
 		if err != nil {
 			return err
@@ -116,7 +113,7 @@ func moved(ctx context.Context, o *options, dir string, t *tally) error {
 		return err
 	}
 	for n := range o.study.runs {
-		say("%d of %d", n+1, o.study.runs)
+		command.Say("%d of %d", n+1, o.study.runs)
 		if err := p.commit(ctx, source{order: uint64(2 * n)}, source{order: uint64(2*n + 1)}); err != nil {
 			return err
 		}
@@ -143,21 +140,8 @@ func slower(ctx context.Context, o *options, dir string, t *tally) error {
 
 // beside makes one of them do 5% more, beside a neighbour.
 func beside(ctx context.Context, o *options, dir string, t *tally) error {
-	burning, stop := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() { defer close(ended); burn(burning) }()
-	defer func() { stop(); <-ended }()
+	defer command.Burn()()
 	return more(ctx, o, dir, t, 1050)
-}
-
-// burn takes a core half of the time.
-func burn(ctx context.Context) {
-	const half = 10 * time.Millisecond
-	for ctx.Err() == nil {
-		for began := time.Now(); time.Since(began) < half; {
-		}
-		time.Sleep(half)
-	}
 }
 
 // more compares programs of which one benchmark does more rounds, another in each run.
@@ -190,7 +174,7 @@ func (o *options) each(ctx context.Context, dir string, change func(name string)
 	}
 	for n := range o.study.runs {
 		name := benchmarks[n%len(benchmarks)]
-		say("%d of %d  %s", n+1, o.study.runs, name)
+		command.Say("%d of %d  %s", n+1, o.study.runs, name)
 		if err := p.commit(ctx, source{}, change(name)); err != nil {
 			return err
 		}
@@ -221,18 +205,13 @@ func (t *tally) found(name, key string, changed bool, m *gobench.Metric) {
 func (o *options) bench(ctx context.Context, dir string, args ...string) (*gobench.Result, error) {
 	cmd := exec.CommandContext(ctx, o.dyno, append([]string{"bench", "--json", "--all", "--budget", o.study.budget.String()}, args...)...)
 	cmd.Dir = dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches it once, through this process
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 20 * time.Second
-	var log strings.Builder
-	cmd.Stderr = &log
-	text, err := cmd.Output()
+	r := &gobench.Result{}
+	err := command.Object(cmd, r)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	r := &gobench.Result{}
-	if jsonErr := json.Unmarshal(text, r); jsonErr != nil {
-		return nil, errors.Join(err, fmt.Errorf("dyno bench printed no object: %s", log.String()))
+	if err != nil {
+		return nil, err
 	}
 	if len(r.Benchmarks) == 0 {
 		return nil, fmt.Errorf("dyno bench measured nothing: %s", r.Reason)

@@ -7,11 +7,15 @@ import (
 	"context"
 	"debug/buildinfo"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -41,15 +45,8 @@ func Revision(file string) (commit string, modified bool, err error) {
 	if err != nil || file == "" && !ok {
 		return "", false, err
 	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			commit = s.Value[:min(8, len(s.Value))]
-		case "vcs.modified":
-			modified = s.Value == "true"
-		}
-	}
-	return commit, modified, nil
+	commit, modified = host.Revision(info)
+	return commit[:min(8, len(commit))], modified, nil
 }
 
 // Usage is what the machine, and this process with those that it started, had used at a time.
@@ -126,8 +123,89 @@ func Write(file string, result any) error {
 	return os.WriteFile(file, append(text, '\n'), 0o644)
 }
 
-// Highest returns the highest share of the rows; nil: that of a row is not known.
-func Highest[R any](rows []R, of func(R) *float64) (most *float64) {
+// Read reads a stored result; one that does not exist changes nothing.
+func Read(file string, into any) error {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	return err
+}
+
+// Run is how a row was measured.
+type Run struct {
+	Modified bool     `json:"modified,omitempty"` // the program was not what its commit has
+	Quick    bool     `json:"quick,omitempty"`    // in the quick form
+	Others   *float64 `json:"others"`             // share of the machine that other processes took; nil: not known
+	Steal    *float64 `json:"steal"`              // and the hypervisor
+}
+
+func (r Run) run() Run { return r }
+
+// RunOf reads what dyno prints of where a result is from.
+func RunOf(made map[string]any) (r Run) {
+	r.Modified, _ = made["modified"].(bool)
+	if v, ok := made["others"].(float64); ok {
+		r.Others = &v
+	}
+	if v, ok := made["steal"].(float64); ok {
+		r.Steal = &v
+	}
+	return r
+}
+
+// Rows is a result whose rows are measured one by one.
+type Rows[R any] struct {
+	Schema string         `json:"schema"`
+	Steps  []R            `json:"steps"`
+	Made   map[string]any `json:"made"`
+}
+
+// Keep replaces the row of the same name in a file, or adds it; order sorts rows, and those of one name are equal by it. Where
+// the result is from is that of this row, with the packages of all and the highest shares that others took during any; it is of
+// modified code, or of the quick form, if a row is.
+func Keep[R interface{ run() Run }](file, schema string, row R, made map[string]any, order func(a, b R) int) error {
+	all := Rows[R]{Schema: schema}
+	if err := Read(file, &all); err != nil {
+		return err
+	}
+	all.Steps = append(slices.DeleteFunc(all.Steps, func(was R) bool { return order(was, row) == 0 }), row)
+	slices.SortFunc(all.Steps, order)
+	packages := append(texts(all.Made["packages"]), texts(made["packages"])...)
+	slices.Sort(packages)
+	all.Made = maps.Clone(made)
+	all.Made["packages"] = slices.Compact(packages)
+	all.Made["others"] = highest(all.Steps, func(r R) *float64 { return r.run().Others })
+	all.Made["steal"] = highest(all.Steps, func(r R) *float64 { return r.run().Steal })
+	all.Made["modified"] = slices.ContainsFunc(all.Steps, func(r R) bool { return r.run().Modified })
+	if command := texts(made["command"]); slices.ContainsFunc(all.Steps, func(r R) bool { return r.run().Quick }) && !slices.Contains(command, quick) {
+		all.Made["command"] = append(slices.Clone(command), quick)
+	}
+	return Write(file, all)
+}
+
+// quick is the flag of the quick form.
+const quick = "--quick"
+
+// texts are the texts of a list, as Go or JSON has it.
+func texts(list any) (out []string) {
+	if out, ok := list.([]string); ok {
+		return out
+	}
+	of, _ := list.([]any)
+	for _, v := range of {
+		if text, ok := v.(string); ok {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// highest returns the highest share of the rows; nil: that of a row is not known.
+func highest[R any](rows []R, of func(R) *float64) (most *float64) {
 	for _, r := range rows {
 		v := of(r)
 		if v == nil {

@@ -1,12 +1,7 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -70,7 +65,6 @@ func (d diagnosis) kinds() []string {
 // packages is the path of a package before its last element.
 var packages = regexp.MustCompile(`(?:[\w.~-]+/)+`)
 
-// place returns the first place.
 func (d diagnosis) place() string {
 	if len(d.Where) == 0 {
 		return ""
@@ -80,26 +74,24 @@ func (d diagnosis) place() string {
 
 // row is the result of a load, as it is stored and shown.
 type row struct {
-	Name     string     `json:"name"`
-	Program  string     `json:"program"`
-	Kind     string     `json:"kind"`
-	Truth    string     `json:"truth"`
-	BoundBy  string     `json:"bound_by"`
-	Place    string     `json:"place"`
-	Sure     string     `json:"sure"`
-	Said     string     `json:"said"`
-	Change   string     `json:"change"`
-	Ratio    float64    `json:"ratio"`
-	Interval [2]float64 `json:"ratio_bounds"`
-	Judged   string     `json:"judged"`
-	Same     int        `json:"same"` // repeats whose verdict is that of the first
-	Repeats  int        `json:"repeats"`
-	Commit   string     `json:"commit"` // of the dyno that said it
-	Modified bool       `json:"modified,omitempty"`
-	Others   *float64   `json:"others"` // share of the machine that others took during the comparison
-	Steal    *float64   `json:"steal"`  // and the hypervisor
-	made     map[string]any
-	first    string // the first diagnosis of several
+	Name       string     `json:"name"`
+	Program    string     `json:"program"`
+	Kind       string     `json:"kind"`
+	Truth      string     `json:"truth"`
+	BoundBy    string     `json:"bound_by"`
+	Place      string     `json:"place"`
+	Sure       string     `json:"sure"`
+	Said       string     `json:"said"`
+	Change     string     `json:"change"`
+	Ratio      float64    `json:"ratio"`
+	Interval   [2]float64 `json:"ratio_bounds"`
+	Judged     string     `json:"judged"`
+	Same       int        `json:"same"` // repeats whose verdict is that of the first
+	Repeats    int        `json:"repeats"`
+	Commit     string     `json:"commit"` // of the dyno that said it
+	stored.Run            // during the comparison
+	made       map[string]any
+	first      string // the first diagnosis of several
 }
 
 // add judges one diagnosis of the load; the worst of several is shown.
@@ -152,49 +144,15 @@ func (r *row) compare(c comparison) error {
 		return fmt.Errorf("the comparison has no ratio: %s", c.Reason)
 	}
 	r.Ratio, r.Interval, r.Change, r.made = *w.Ratio, *w.Interval, c.Steps[1].Change, c.Made
-	r.Others, r.Steal = share(c.Made, "others"), share(c.Made, "steal")
+	took := stored.RunOf(c.Made)
+	r.Others, r.Steal = took.Others, took.Steal
 	if (r.Ratio < least || r.Interval[0] <= 1) && r.Judged != wrong {
 		r.Judged = unproven
 	}
 	return nil
 }
 
-// share returns a share of what a comparison was made on; nil: it is not known.
-func share(made map[string]any, name string) *float64 {
-	if v, ok := made[name].(float64); ok {
-		return &v
-	}
-	return nil
-}
-
-// results is the file that keeps the rows.
-type results struct {
-	Schema string         `json:"schema"`
-	Steps  []row          `json:"steps"`
-	Made   map[string]any `json:"made"`
-}
-
-// keep replaces a load's row in the file, or adds it. What others took of the machine is the highest of all rows, and the
-// result is of modified code if a row is.
-func keep(file string, r row, made map[string]any) error {
-	all := results{Schema: "dyno.verdicts/1"}
-	text, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(text, &all)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if i := slices.IndexFunc(all.Steps, func(o row) bool { return o.Name == r.Name }); i >= 0 {
-		all.Steps[i] = r
-	} else {
-		all.Steps = append(all.Steps, r)
-	}
-	slices.SortFunc(all.Steps, func(a, b row) int { return strings.Compare(a.Name, b.Name) })
-	all.Made = map[string]any{}
-	maps.Copy(all.Made, made)
-	all.Made["modified"] = slices.ContainsFunc(all.Steps, func(r row) bool { return r.Modified })
-	all.Made["others"] = stored.Highest(all.Steps, func(r row) *float64 { return r.Others })
-	all.Made["steal"] = stored.Highest(all.Steps, func(r row) *float64 { return r.Steal })
-	return stored.Write(file, all)
+// keep replaces a load's row in the file, or adds it.
+func (r row) keep(file string, made map[string]any) error {
+	return stored.Keep(file, "dyno.verdicts/1", r, made, func(a, b row) int { return strings.Compare(a.Name, b.Name) })
 }

@@ -7,26 +7,20 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
+	"dyno/bench/command"
 	"dyno/bench/stored"
-	"dyno/lab/load"
-
-	"github.com/spf13/pflag"
 )
 
 const usage = `Verdicts diagnoses programs that others wrote, and prints for each load what bounds it, what dyno says, and whether that
@@ -44,25 +38,8 @@ Usage: go run ./bench/verdicts [PROGRAM|LOAD]... [flags]
 
 `
 
-func main() {
-	load.SpareProcs()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout)
-	if err == nil || errors.Is(err, pflag.ErrHelp) {
-		return
-	}
-	fmt.Fprintln(os.Stderr, "verdicts:", err)
-	if errors.As(err, new(usageError)) {
-		os.Exit(2)
-	}
-	os.Exit(1)
-}
+func main() { command.Main("verdicts", run) }
 
-// usageError is what is wrong with a command line.
-type usageError struct{ error }
-
-// options are the flags.
 type options struct {
 	only             []string
 	out, store, dyno string
@@ -75,22 +52,18 @@ type options struct {
 
 func parse(args []string, out io.Writer) (o *options, err error) {
 	o = &options{}
-	f := pflag.NewFlagSet("verdicts", pflag.ContinueOnError)
-	f.SetOutput(out)
-	f.Usage = func() { fmt.Fprint(out, usage, f.FlagUsages()) }
+	f := command.Flags("verdicts", usage, out)
 	f.StringVar(&o.out, "out", "", "folder for the records (default dyno-out/verdicts-TIME)")
 	f.StringVar(&o.store, "json", "", "file that keeps the result of each load; those of loads that are not run again stay")
 	f.StringVar(&o.dyno, "dyno", "", "dyno to run, such as one of a clean clone (default: built from here)")
 	f.IntVar(&o.repeats, "repeats", 1, "diagnoses of each load; the worst counts")
 	f.BoolVar(&o.beside, "beside-burn", false, "diagnose beside a neighbour that takes one core half of the time")
 	f.BoolVar(&o.programs, "programs", false, "print the folder of the built programs and end")
-	if err := f.Parse(args); errors.Is(err, pflag.ErrHelp) {
+	if err := command.Parse(f, args); err != nil {
 		return nil, err
-	} else if err != nil {
-		return nil, usageError{err}
 	}
 	if o.repeats < 1 || o.repeats > 100 {
-		return nil, usageError{fmt.Errorf("--repeats takes 1 to 100, not %d", o.repeats)}
+		return nil, command.Wrong("--repeats takes 1 to 100, not %d", o.repeats)
 	}
 	if o.only = f.Args(); o.out == "" {
 		o.out = filepath.Join("dyno-out", "verdicts-"+time.Now().Format("20060102-150405"))
@@ -113,17 +86,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	all, err := chosen(o.only)
 	if err != nil {
-		return usageError{err}
+		return command.Wrong("%w", err)
 	}
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
 	}
-	if o.dyno == "" {
-		say("building dyno")
-		o.dyno = filepath.Join(o.out, "dyno")
-		if text, err := exec.CommandContext(ctx, "go", "build", "-buildvcs=auto", "-o", o.dyno, "./cmd/dyno").CombinedOutput(); err != nil {
-			return fmt.Errorf("building dyno: %w\n%s", err, text)
-		}
+	if o.dyno, err = command.Dyno(ctx, o.dyno, o.out); err != nil {
+		return err
 	}
 	if o.commit, o.modified, err = stored.Revision(o.dyno); err != nil {
 		return err
@@ -133,7 +102,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	var rows []row
 	for _, p := range all {
 		if err := p.build(ctx, bin); err != nil {
-			say("skipped: %s: %v", p.Name, err)
+			command.Say("skipped: %s: %v", p.Name, err)
 			continue
 		}
 		for _, l := range p.Loads {
@@ -142,12 +111,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 				return errors.Join(ctx.Err(), show(out, rows))
 			}
 			if err != nil {
-				say("skipped: %s: %v", l.Name, err)
+				command.Say("skipped: %s: %v", l.Name, err)
 				continue
 			}
-			say("%s: %s: %s", l.Name, r.Judged, r.Said)
+			command.Say("%s: %s: %s", l.Name, r.Judged, r.Said)
 			if rows = append(rows, r); o.store != "" {
-				if err := keep(o.store, r, o.madeBy(r)); err != nil {
+				if err := r.keep(o.store, o.madeBy(r)); err != nil {
 					return err
 				}
 			}
@@ -160,11 +129,6 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("%d of %d verdicts are wrong", n, len(rows))
 	}
 	return nil
-}
-
-// say reports an event on stderr.
-func say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05")+"  "+format+"\n", args...)
 }
 
 // madeBy returns what a table says of where it is from: the dyno that judged, the machine and the command
@@ -190,16 +154,16 @@ func (o *options) judge(ctx context.Context, p program, l bound) (r row, err err
 	if err := errors.Join(os.RemoveAll(inMemory), os.MkdirAll(inMemory, 0o700)); err != nil {
 		return r, err
 	}
-	r = row{Name: l.Name, Program: p.Name + " " + p.version(), Kind: p.Kind, Truth: l.Truth, Repeats: o.repeats, Commit: o.commit, Modified: o.modified}
+	r = row{Name: l.Name, Program: p.Name + " " + p.version(), Kind: p.Kind, Truth: l.Truth, Repeats: o.repeats, Commit: o.commit, Run: stored.Run{Modified: o.modified}}
 	for n := range o.repeats {
-		say("%s: diagnosing, %d of %d", l.Name, n+1, o.repeats)
+		command.Say("%s: diagnosing, %d of %d", l.Name, n+1, o.repeats)
 		var d diagnosis
 		if err := o.dynoJSON(ctx, &d, fmt.Sprintf("%s-%d", l.Name, n+1), o.beside, "diagnose", "--variant", asIs, file); err != nil {
 			return r, err
 		}
 		r.add(l, d)
 	}
-	say("%s: comparing with its change in turns", l.Name)
+	command.Say("%s: comparing with its change in turns", l.Name)
 	var c comparison
 	if err := o.dynoJSON(ctx, &c, l.Name+"-turns", false, "compare", "--metric", "work", "--budget", compareFor, file); err != nil {
 		return r, err
@@ -217,38 +181,9 @@ const compareFor = "100s"
 // not satisfied with the measurement.
 func (o *options) dynoJSON(ctx context.Context, into any, folder string, beside bool, args ...string) error {
 	if beside {
-		burning, stop := context.WithCancel(ctx)
-		var neighbour sync.WaitGroup
-		neighbour.Go(func() { burn(burning) })
-		defer neighbour.Wait()
-		defer stop()
+		defer command.Burn()()
 	}
-	cmd := exec.CommandContext(ctx, o.dyno, append([]string{args[0], "--quick", "--json", "--out", filepath.Join(o.out, folder)}, args[1:]...)...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches it once, through this process
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 20 * time.Second // after Ctrl-C: dyno stops its processes and writes what it has
-	var log strings.Builder
-	cmd.Stderr = &log
-	text, err := cmd.Output()
-	if jsonErr := json.Unmarshal(text, into); jsonErr != nil {
-		return errors.Join(err, fmt.Errorf("dyno %s printed no object: %s", args[0], lastLine(log.String())))
-	}
-	return nil
-}
-
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return lines[len(lines)-1]
-}
-
-// burn takes a core half of the time.
-func burn(ctx context.Context) {
-	const half = 10 * time.Millisecond
-	for ctx.Err() == nil {
-		for began := time.Now(); time.Since(began) < half; {
-		}
-		time.Sleep(half)
-	}
+	return command.Object(exec.CommandContext(ctx, o.dyno, append([]string{args[0], "--quick", "--json", "--out", filepath.Join(o.out, folder)}, args[1:]...)...), into)
 }
 
 // show prints a row for each load, and how many are right.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"dyno/bench/command"
+	"dyno/bench/stored"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 
@@ -61,8 +63,8 @@ func TestLoads(t *testing.T) {
 // Loads that are not run again stay in the file.
 func TestKeep(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "verdicts.json")
-	for _, r := range []row{{Name: "b", Judged: wrong}, {Name: "a", Modified: true}, {Name: "b", Judged: right}} {
-		if err := keep(file, r, map[string]any{"commit": "c"}); err != nil {
+	for _, r := range []row{{Name: "b", Judged: wrong}, {Name: "a", Run: stored.Run{Modified: true}}, {Name: "b", Judged: right}} {
+		if err := r.keep(file, map[string]any{"commit": "c"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -86,8 +88,8 @@ func TestOthers(t *testing.T) {
 		others any
 		want   string
 	}{{"b", 0.1, `"others": 0.1,`}, {"a", 0.4, `"others": 0.4,`}, {"c", 0.2, `"others": 0.4,`}, {"d", nil, `"others": null,`}} {
-		r := row{Name: c.name, Others: share(map[string]any{"others": c.others}, "others")}
-		if err := keep(file, r, new(options).madeBy(r)); err != nil {
+		r := row{Name: c.name, Run: stored.RunOf(map[string]any{"others": c.others})}
+		if err := r.keep(file, new(options).madeBy(r)); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(file)
@@ -112,7 +114,7 @@ func TestCommandLine(t *testing.T) {
 		"nosuch":      `no program and no load is called "nosuch"`,
 		"--nosuch":    "unknown flag",
 	} {
-		if err := run(t.Context(), strings.Fields(args), new(bytes.Buffer)); !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), want) {
+		if err := run(t.Context(), strings.Fields(args), new(bytes.Buffer)); !errors.As(err, new(command.Usage)) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", args, err)
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"dyno/bench/command"
+
 	"go.yaml.in/yaml/v3"
 )
 
@@ -59,7 +61,6 @@ func (p program) version() string {
 	return strings.TrimPrefix(version, "v")
 }
 
-// programs returns the list.
 func programs() (all []program, err error) {
 	read := yaml.NewDecoder(bytes.NewReader(listed))
 	read.KnownFields(true)
@@ -102,7 +103,6 @@ func chosen(names []string) ([]program, error) {
 	return out, nil
 }
 
-// programsFolder returns the folder of the built programs.
 func programsFolder() (string, error) {
 	cache, err := os.UserCacheDir()
 	return filepath.Join(cache, "dyno", "verdicts"), err
@@ -116,7 +116,7 @@ func (p program) build(ctx context.Context, bin string) error {
 	if info, err := buildinfo.ReadFile(binary); err == nil && info.Main.Path == module && info.Main.Version == version {
 		return nil
 	}
-	say("building %s %s", p.Name, version)
+	command.Say("building %s %s", p.Name, version)
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func goCommand(ctx context.Context, dir string, args ...string) (string, error) 
 	cmd.Stderr = &log
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("go %s: %w: %s", args[0], err, lastLine(log.String()))
+		return "", fmt.Errorf("go %s: %w: %s", args[0], err, command.LastLine(log.String()))
 	}
 	return strings.TrimSpace(string(out)), nil
 }

@@ -19,6 +19,7 @@ import (
 	"dyno/lab/gobench"
 	"dyno/lab/probe/host"
 	"dyno/lab/report/ci"
+	"dyno/lab/report/format"
 	"dyno/lab/report/history"
 	"dyno/lab/report/progress"
 	"dyno/lab/report/screen"
@@ -263,12 +264,11 @@ func (c *bench) outside(f revision.Folder) {
 	}
 }
 
-// show prints the result and writes the files.
 func (c *bench) show(r *gobench.Result) error {
 	out := c.cmd.OutOrStdout()
 	var err error
 	if c.json {
-		err = gobench.JSON(out, r)
+		err = format.JSON(out, r)
 	} else {
 		err = gobench.Print(screen.Below(out), r, c.all, styleOf(os.Stdout).Width)
 	}

@@ -15,7 +15,6 @@ import (
 // listing returns where a command lists its findings.
 type listing func(*cobra.Command) escape.Terminal
 
-// newEscape returns the command dyno escape.
 func newEscape(terminal listing) *cobra.Command {
 	var (
 		asJSON  bool

@@ -2,11 +2,11 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"io"
 	"slices"
 
 	"dyno/lab/record/redact"
+	"dyno/lab/report/format"
 	"dyno/lab/report/screen"
 
 	"github.com/spf13/cobra"
@@ -23,10 +23,7 @@ func printFailure(stdout *counter, cmd *cobra.Command, args []string, reason err
 		return
 	}
 	name := cmp.Or(schemas[cmd.Name()], cmd.Name())
-	enc := json.NewEncoder(screen.New(stdout))
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	enc.Encode(struct {
+	format.JSON(screen.New(stdout), struct {
 		Schema string `json:"schema"`
 		Valid  bool   `json:"valid"`
 		Reason string `json:"reason"`

@@ -25,7 +25,6 @@ type historyObject struct {
 	Page    string          `json:"page"`    // the file with the charts
 }
 
-// newHistory returns the command dyno history.
 func newHistory() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{

@@ -27,7 +27,6 @@ type importing struct {
 	options importer.Options
 }
 
-// newImport returns the command dyno import.
 func newImport() *cobra.Command {
 	var in importing
 	cmd := &cobra.Command{
@@ -202,7 +201,6 @@ func create(name string, data []byte, mode os.FileMode) error {
 	return nil
 }
 
-// input reads a file, or stdin.
 func input(stdin io.Reader, name string) ([]byte, error) {
 	in := stdin
 	if name != "-" {

@@ -24,7 +24,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newInit returns the command dyno init.
 func newInit() *cobra.Command {
 	var p request.Program
 	cmd := &cobra.Command{
@@ -47,7 +46,7 @@ editors complete and check the scenario.`,
 			what, name := "", "dyno.yaml"
 			for i, arg := range args {
 				switch {
-				case i == 0 && (isURL(arg) || request.IsPackage(arg)):
+				case i == 0 && (request.IsURL(arg) || request.IsPackage(arg)):
 					what = arg
 				case i == len(args)-1 && (arg == "-" && what == "" || request.LooksLikeScenario(arg)):
 					name = arg
@@ -72,7 +71,7 @@ editors complete and check the scenario.`,
 				}
 				what = found[0]
 			}
-			if !isURL(what) {
+			if !request.IsURL(what) {
 				return ofProgram(cmd.Context(), out, &p, what, name)
 			}
 			if err := p.Unused(); err != nil {
@@ -89,10 +88,6 @@ editors complete and check the scenario.`,
 	cmd.Flags().BoolP("yes", "y", false, "nothing is asked any more")
 	cmd.Flags().MarkHidden("yes")
 	return cmd
-}
-
-func isURL(arg string) bool {
-	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://")
 }
 
 // which returns an error that lists the programs of which the user must name one.

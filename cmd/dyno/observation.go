@@ -56,7 +56,6 @@ func observationText(r *observe.Report, width int) string {
 	return b.String()
 }
 
-// known joins what is known.
 func known(parts ...string) string {
 	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
 	return cmp.Or(strings.Join(parts, "; "), "not known")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"dyno/lab/observe"
 	"dyno/lab/probe/procfs"
 	"dyno/lab/probe/profiling"
+	"dyno/lab/report/format"
 
 	"github.com/spf13/cobra"
 )
@@ -41,9 +41,8 @@ It sends GET requests only. About every six seconds, at a random moment and 60 t
 and an execution trace of 0.3 s at most; where there is no trace, profiles of the goroutines. It stops tracing at 100 MB, or
 when goroutines wait twice as long for a processor. Ctrl-C prints what is known until then.
 
---metrics names a page of metrics in the text format of Prometheus: for the rate of requests, the CPU time of the process with
-what the kernel does for it, and allocations. Of a process on this machine, /proc has the CPU time. Only figures per
-request need the rate.`,
+--metrics names a page of metrics in the text format of Prometheus: for the rate of requests, and the CPU time of the process with
+what the kernel does for it. Of a process on this machine, /proc has the CPU time. Only figures per request need the rate.`,
 		Example: `  dyno observe --debug http://10.0.0.7:6060
   dyno observe --debug http://10.0.0.7:6060 --metrics http://10.0.0.7:9090/metrics --for 5m
   dyno observe --debug https://ops.example.com/inside --token-file token --json`,
@@ -78,7 +77,7 @@ request need the rate.`,
 				}
 			}
 			if p.PID == 0 {
-				p.PID, p.Guessed = local(p.Debug.URL), true
+				p.PID = local(p.Debug.URL)
 			}
 			p.Say = func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
 			return printObserved(cmd, p, rate, asJSON)
@@ -119,10 +118,7 @@ func printFacts(out io.Writer, facts observe.Facts, early error, asJSON bool) er
 	r := observe.Of(facts)
 	var err error
 	if asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(r)
+		err = format.JSON(out, r)
 	} else {
 		_, err = io.WriteString(out, observationText(r, styleOf(os.Stdout).Width))
 	}

@@ -21,7 +21,6 @@ var published embed.FS
 // scenarioSchema is the name of the schema of scenario files.
 const scenarioSchema = "scenario"
 
-// schemaNames lists the schemas.
 func schemaNames() []string {
 	names := []string{scenarioSchema}
 	entries, err := published.ReadDir("schemas")
@@ -34,7 +33,6 @@ func schemaNames() []string {
 	return names
 }
 
-// publishedSchema returns a schema by its name.
 func publishedSchema(name string) ([]byte, error) {
 	if name == scenarioSchema {
 		return scenario.Schema, nil
@@ -46,7 +44,6 @@ func publishedSchema(name string) ([]byte, error) {
 	return b, nil
 }
 
-// newSchema returns the command dyno schema.
 func newSchema() *cobra.Command {
 	var list bool
 	cmd := &cobra.Command{

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"dyno/lab/probe/host"
+
 	"github.com/spf13/cobra"
 )
 
@@ -29,14 +31,7 @@ func this() binary {
 	if info.Main.Version != "" && info.Main.Version != "(devel)" {
 		v.Version = info.Main.Version
 	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			v.Commit = s.Value
-		case "vcs.modified":
-			v.Dirty = s.Value == "true"
-		}
-	}
+	v.Commit, v.Dirty = host.Revision(info)
 	return v
 }
 
@@ -53,7 +48,6 @@ func agentsVersion() string {
 	return out
 }
 
-// newVersion returns the command dyno version.
 func newVersion() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{

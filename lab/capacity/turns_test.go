@@ -37,7 +37,6 @@ func turnsOf(rate, limit float64, blocks int) *record.Experiment {
 	return exp
 }
 
-// edit changes an experiment's SLO slices.
 func edit(exp *record.Experiment, change func(i int, s *record.Slice)) *record.Experiment {
 	n := 0
 	for i := range exp.Slices {

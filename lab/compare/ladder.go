@@ -48,7 +48,6 @@ func Ladder(exp *record.Experiment, metric string, sample Sample) []Row {
 	return rows
 }
 
-// data returns the samples of one side.
 func data(exp *record.Experiment, metric string, self Arm, sample Sample) (out []float64) {
 	if byTurns(exp, metric) {
 		for _, log := range turnsOf(exp.Slices, metric, self, self).batches() {

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -126,10 +127,7 @@ func (d *Diagnosis) overturn(made Intervention) {
 // processes, a verdict can be confirmed if requests wait most of their time for a lock or another
 // resource: other processes do not cause such waits, except for the accept queue.
 func (d *Diagnosis) confirm(s Subject, t rules.Thresholds) {
-	run := s.last()
-	if run == nil {
-		run = s.Profiled
-	}
+	run := cmp.Or(s.last(), s.Profiled)
 	if run != nil && Disturbed(run) {
 		d.Disturbed = disturbance(run)
 	}

@@ -38,7 +38,7 @@ func stack(value float64, functions ...string) record.Stack {
 // profiled makes a run under profiles.
 func profiled(clients int, perSecond float64, cpu []record.Stack, waits ...record.Wait) *record.Run {
 	r := as(saturated(clients, perSecond), record.RoleProfile, nil, 0)
-	r.FixtureProfiles = []*record.Profile{{Type: record.ValueCPU, Unit: "nanoseconds", Seconds: 2, Requests: 2 * perSecond, Stacks: cpu}}
+	r.FixtureProfiles = []*record.Profile{{Type: record.ValueCPU, Seconds: 2, Requests: 2 * perSecond, Stacks: cpu}}
 	r.FixtureTrace = &record.Trace{Seconds: 0.5, Procs: 2, Running: 0.1, Waits: waits,
 		Groups: []record.Group{{Entry: record.Frame{Function: "net/http.(*conn).serve"}, Goroutines: clients}}}
 	return r

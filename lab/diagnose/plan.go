@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -113,10 +114,7 @@ func (p Plan) sweep(runs []*record.Run) (clients int, more bool) {
 	if p.Rate > 0 {
 		return 0, len(runs) == 0
 	}
-	most := p.Most
-	if most == 0 {
-		most = MostClients
-	}
+	most := cmp.Or(p.Most, MostClients)
 	n := len(runs)
 	if n == 0 {
 		return 1, true

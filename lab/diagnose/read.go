@@ -32,13 +32,9 @@ type evidence struct {
 	unseen     []string
 }
 
-// read reads the signals of a subject.
 func (s Subject) read() evidence {
 	e := evidence{signals: rules.Signals{}, waits: map[stacks.WaitKind][]record.Wait{}}
-	main := s.last()
-	if main == nil {
-		main = s.Profiled
-	}
+	main := cmp.Or(s.last(), s.Profiled)
 	if main == nil {
 		return e
 	}
@@ -152,7 +148,6 @@ func (e *evidence) machine(r *record.Run) {
 	}
 }
 
-// profile reads the CPU profile.
 func (e *evidence) profile(r *record.Run) {
 	p, err := r.Profile(record.ProfileCPU, record.ValueCPU)
 	if err != nil {

@@ -237,7 +237,6 @@ func rounded(v float64) float64 {
 	return out
 }
 
-// percent formats a share.
 func percent(v float64) string { return fmt.Sprintf("%.0f%%", v*100) }
 
 // digits keeps two digits.

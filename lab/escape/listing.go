@@ -17,7 +17,6 @@ type Terminal struct {
 
 // Codes of ECMA-48 SGR.
 const (
-	bold   = "1"
 	dimmed = "2"
 	amber  = "33"
 )

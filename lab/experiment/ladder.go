@@ -150,7 +150,6 @@ func (x *executor) capacity(ctx context.Context) error {
 // left to compare.
 func (x *executor) dropsFailing() bool { return x.kind.compares && len(x.variants) > 2 }
 
-// measured returns the arm in which a variant is measured.
 func measured(variant string) turns.Arm {
 	return turns.Arm{Role: record.RoleMeasure, Variant: variant}
 }

@@ -56,10 +56,7 @@ func (x *executor) sweepSteps() (steps []record.RunSpec) {
 		return x.concurrencySteps()
 	}
 	m := x.opts.Scenario.Measure
-	rounds, length, rates := cmp.Or(x.opts.Samples, m.Rounds, 1), m.Length, m.Rates
-	if length == 0 {
-		length = sweepLength
-	}
+	rounds, length, rates := cmp.Or(x.opts.Samples, m.Rounds, 1), cmp.Or(m.Length, sweepLength), m.Rates
 	if x.opts.Depth == Quick {
 		rounds, length, rates = 1, min(length, quickSweepLength), everyOther(rates)
 	}

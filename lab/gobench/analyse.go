@@ -1,7 +1,8 @@
 package gobench
 
 import (
-	"maps"
+	"cmp"
+	"iter"
 	"math"
 	"slices"
 
@@ -43,44 +44,44 @@ type metric struct {
 // order is the order of units in reports; others follow.
 var order = []string{Time, CPU, Bytes, Allocs}
 
-// unitsOf lists the units that every slice of a benchmark reports.
-func (b *benchmark) unitsOf() (units []string) {
-	seen, slicesOf := map[string]int{}, 0
-	add := func(blocks []block) {
-		for _, block := range blocks {
-			for _, side := range block {
-				slicesOf++
-				for unit := range side {
-					seen[unit]++
+// slicesOf are the figures of the slices of rounds, by unit.
+func slicesOf(rounds []round) iter.Seq[map[string]float64] {
+	return func(yield func(map[string]float64) bool) {
+		for _, x := range rounds {
+			for _, block := range x.blocks {
+				if !yield(block[0]) || !yield(block[1]) {
+					return
 				}
 			}
 		}
 	}
-	for _, x := range b.rounds {
-		add(x.blocks)
+}
+
+// units lists the units that every slice of a benchmark reports, and those that only some do.
+func (b *benchmark) units() (all, some []string) {
+	rounds := b.rounds
+	if len(rounds) == 0 {
+		rounds = []round{{blocks: b.look.blocks}} // what is known without a generation
 	}
-	if len(b.rounds) == 0 {
-		add(b.look.blocks) // what is known without a generation
+	seen, slicesSeen := map[string]int{}, 0
+	for figures := range slicesOf(rounds) {
+		slicesSeen++
+		for unit := range figures {
+			seen[unit]++
+		}
 	}
 	for unit, n := range seen {
 		// CPU time may be missing from a slice that used less than its start did.
-		if n == slicesOf || unit == CPU && n > slicesOf/2 {
-			units = append(units, unit)
+		if n == slicesSeen || unit == CPU && n > slicesSeen/2 {
+			all = append(all, unit)
+		} else {
+			some = append(some, unit)
 		}
 	}
-	rank := func(unit string) int {
-		if i := slices.Index(order, unit); i >= 0 {
-			return i
-		}
-		return len(order)
-	}
-	slices.SortFunc(units, func(a, b string) int {
-		if d := rank(a) - rank(b); d != 0 {
-			return d
-		}
-		return map[bool]int{true: -1, false: 1}[a < b]
-	})
-	return units
+	place := func(unit string) int { return (slices.Index(order, unit) + len(order) + 1) % (len(order) + 1) } // others are last
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(place(a)-place(b), cmp.Compare(a, b)) })
+	slices.Sort(some)
+	return all, some
 }
 
 // state is what the metrics of a benchmark depend on.
@@ -92,7 +93,8 @@ func (r *run) metrics(b *benchmark) []metric {
 	now := state{len(b.rounds), len(b.look.blocks), len(b.suspects), len(r.units), b.n}
 	if b.read == nil || b.state != now {
 		b.state, b.read = now, []metric{}
-		for _, unit := range b.unitsOf() {
+		units, _ := b.units()
+		for _, unit := range units {
 			// Without a generation, there are only the allocations that the pilot counted.
 			if m := r.metric(b, unit); m.exact || len(b.rounds) > 0 {
 				b.read = append(b.read, m)
@@ -163,22 +165,15 @@ func (r *run) metric(b *benchmark, unit string) metric {
 	// A, B and their ratio are of the same generations.
 	samples := m.shown(b.suspects[unit])
 	m.pairs = m.pairs[max(0, len(m.pairs)-len(samples.Logs)):]
-	if was, ok := geometric(m.pairs); ok && shift == 0 {
-		m.was, m.is = was, was*math.Exp(stat.Mean(samples.Logs, nil))
+	if positive := !slices.ContainsFunc(m.pairs, func(p [2]float64) bool { return p[0] <= 0 || p[1] <= 0 }); positive && len(m.pairs) > 0 && shift == 0 {
+		var was []float64
+		for _, p := range m.pairs {
+			was = append(was, p[0])
+		}
+		m.was = stat.GeometricMean(was, nil)
+		m.is = m.was * math.Exp(stat.Mean(samples.Logs, nil))
 	}
 	return m
-}
-
-// geometric is the geometric mean of A.
-func geometric(pairs [][2]float64) (mean float64, ok bool) {
-	sum := 0.0
-	for _, p := range pairs {
-		if p[0] <= 0 || p[1] <= 0 {
-			return 0, false
-		}
-		sum += math.Log(p[0])
-	}
-	return math.Exp(sum / float64(len(pairs))), len(pairs) > 0
 }
 
 // shown are the samples of which the ratio is: those that decide, if there are any.
@@ -218,33 +213,10 @@ func repeats(figures []float64, share float64) bool {
 	return len(figures) >= exactSlices && float64(same) >= share*float64(len(figures))
 }
 
-// missing lists the units that only some slices report.
-func (b *benchmark) missing() []string {
-	seen := map[string]bool{}
-	for _, x := range b.rounds {
-		for _, block := range x.blocks {
-			for _, side := range block {
-				for unit := range side {
-					seen[unit] = true
-				}
-			}
-		}
-	}
-	for _, unit := range b.unitsOf() {
-		delete(seen, unit)
-	}
-	return slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(seen))))
-}
-
-// isZero reports whether a slice of the benchmark has the figure 0.
 func (b *benchmark) isZero(unit string) bool {
-	for _, x := range b.rounds {
-		for _, block := range x.blocks {
-			for _, side := range block {
-				if v, ok := side[unit]; ok && v == 0 {
-					return true
-				}
-			}
+	for figures := range slicesOf(b.rounds) {
+		if v, ok := figures[unit]; ok && v == 0 {
+			return true
 		}
 	}
 	return false
@@ -276,7 +248,6 @@ func (r *run) settled(b *benchmark) bool {
 	return len(b.rounds) > 0
 }
 
-// compareAll compares the units of all benchmarks.
 func (r *run) compareAll(metrics map[*benchmark][]metric) map[*benchmark][]compare.Comparison {
 	out := map[*benchmark][]compare.Comparison{}
 	var suspects []compare.Samples

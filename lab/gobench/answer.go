@@ -86,7 +86,6 @@ func (r *Result) what() string {
 	return "no benchmark is known to be faster or slower"
 }
 
-// sure says how sure the verdicts are.
 func (r *Result) sure() string {
 	if len(r.Benchmarks) == 0 {
 		return ""

@@ -171,7 +171,6 @@ func (r *run) countAll(ctx context.Context, list []*benchmark, slicesOf int, unt
 // counted are the units that may be exact.
 var counted = []string{Bytes, Allocs}
 
-// figures are the figures of each side.
 func (l *look) figures(unit string) (figures [2][]float64) {
 	for _, x := range l.blocks {
 		was, okA := x[0][unit]

@@ -119,7 +119,8 @@ func (r *run) need(b *benchmark, g compare.Gate) (more time.Duration, possible b
 		if len(b.rounds) == 0 {
 			return r.fromNothing(b, g, 0)
 		}
-		return 0, !has && !slices.Contains(b.missing(), g.Metric)
+		_, some := b.units()
+		return 0, !has && !slices.Contains(some, g.Metric)
 	}
 	m := metrics[at]
 	if m.exact {

@@ -39,7 +39,6 @@ type benchmark struct {
 
 func (b *benchmark) confirming() bool { return len(b.suspects) > 0 }
 
-// function is the name of the benchmark's function.
 func (b *benchmark) function() string {
 	name, _, _ := strings.Cut(b.name, "/")
 	return "Benchmark" + name
@@ -296,7 +295,6 @@ func between(a, b float64) float64 {
 	return max(math.Sqrt(a*b), max(a, b)/longest)
 }
 
-// title names the benchmark for people.
 func (b *benchmark) title() string {
 	path := b.pkg.path
 	return path[strings.LastIndexByte(path, '/')+1:] + "." + bareSuffix(b.name, b.procs)

@@ -163,7 +163,8 @@ func (r *run) result() *Result {
 			}
 			continue
 		}
-		x := Benchmark{Package: b.pkg.path, Name: bareSuffix(b.name, b.procs), Iterations: b.n, Generations: len(b.rounds), Scatter: scatter(b), Missing: b.missing(), OneCPU: b.single() && len(r.allowed) > 1}
+		_, some := b.units()
+		x := Benchmark{Package: b.pkg.path, Name: bareSuffix(b.name, b.procs), Iterations: b.n, Generations: len(b.rounds), Scatter: scatter(b), Missing: append([]string{}, some...), OneCPU: b.single() && len(r.allowed) > 1}
 		if b.pkg.changed[b.function()] {
 			changed = append(changed, x.Title())
 		}

@@ -1,7 +1,6 @@
 package gobench
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -18,14 +17,6 @@ const lines = 10
 
 // service is what a benchmark does not say.
 const service = "A benchmark is not the service: dyno compare measures that."
-
-// JSON writes the result as one object.
-func JSON(w io.Writer, r *Result) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(r)
-}
 
 // Print writes the result for people, in lines of a width; 0: of any. First three lines: the verdicts,
 // what the worst is, and how sure. Then all benchmarks, or the worst ten.
@@ -198,7 +189,6 @@ func (m *Metric) short() string {
 	return say
 }
 
-// word is the verdict in a word.
 func (b *Benchmark) word() string { return word(b.Verdict, b.lead().Unit) }
 
 // word is a verdict by a unit: fewer allocations are not faster.

@@ -52,7 +52,6 @@ var ErrNothing = errors.New("no request is left that a scenario could send")
 // maxClasses is the number of kinds of requests that a scenario can have.
 const maxClasses = 255
 
-// conversion is the state of one conversion.
 type conversion struct {
 	Options
 	load  *Load
@@ -74,7 +73,6 @@ type item struct {
 	line               int
 	weight             float64
 	count              int
-	static             bool
 }
 
 func (i *item) key() string {
@@ -268,7 +266,7 @@ func (c *conversion) items(base, prefix string) (out []item) {
 			statics++
 			continue
 		}
-		i := item{method: strings.ToUpper(r.Method), name: r.Name, flow: r.Flow, line: r.Line, weight: 1, static: isStatic(r), count: 1, body: workload.Literal(r.Body)}
+		i := item{method: strings.ToUpper(r.Method), name: r.Name, flow: r.Flow, line: r.Line, weight: 1, count: 1, body: workload.Literal(r.Body)}
 		what := i.method + " " + Address(r.URL)
 		u, err := url.Parse(r.URL)
 		if err != nil || !method(i.method) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -120,7 +121,6 @@ func (c *curlReader) url(w shellWord) {
 	c.urls = append(c.urls, curlTarget{text: w.text})
 }
 
-// take reads an option with its value.
 func (c *curlReader) take(o curlOption, value shellWord) {
 	f, why := curlFlags[o.name], ""
 	switch {
@@ -158,7 +158,6 @@ func (c *curlReader) switchOn(o curlOption) {
 	}
 }
 
-// add adds a request for each URL.
 func (c *curlReader) add() {
 	c.end()
 	for i, t := range c.urls {
@@ -259,7 +258,7 @@ func withFile(address, file string) string {
 	if !ok {
 		rest = address
 	}
-	switch name := urlEncode(path.Base(strings.ReplaceAll(file, `\`, "/"))); {
+	switch name := url.QueryEscape(path.Base(strings.ReplaceAll(file, `\`, "/"))); {
 	case strings.HasSuffix(rest, "/"):
 		return address + name
 	case !strings.Contains(rest, "/"):

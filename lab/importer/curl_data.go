@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// file reads a file that an option names.
 func (c *curlReader) file(name string) (string, error) {
 	if name == "-" {
 		return "", errors.New("it comes from stdin, which is not known")
@@ -45,13 +44,14 @@ func (c *curlReader) body(value, separator string, binary bool) error {
 	return nil
 }
 
-// encoded returns data of --data-urlencode: content, =content, name=content, @file, name@file.
+// encoded returns data of --data-urlencode: content, =content, name=content, @file, name@file. curl escapes all but
+// letters, digits and -._~, and a space as +.
 func (c *curlReader) encoded(value string) (string, error) {
 	name, content, named := strings.Cut(value, "=")
 	if !named {
 		var file bool
 		if name, content, file = strings.Cut(value, "@"); !file {
-			return urlEncode(value), nil
+			return url.QueryEscape(value), nil
 		}
 		text, err := c.file(content)
 		if err != nil {
@@ -63,11 +63,8 @@ func (c *curlReader) encoded(value string) (string, error) {
 	if name != "" {
 		name += "="
 	}
-	return name + urlEncode(content), nil
+	return name + url.QueryEscape(content), nil
 }
-
-// urlEncode escapes as curl does: all but letters, digits and -._~, and a space as +.
-func urlEncode(s string) string { return url.QueryEscape(s) }
 
 // inQuery adds data of --url-query; data after a + stays as it is.
 func (c *curlReader) inQuery(value string) error {

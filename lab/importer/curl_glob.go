@@ -201,7 +201,6 @@ func globRange(s string) (r globRun, length int, wrong string) {
 	return r, len(inside) + 1, ""
 }
 
-// globNumber reads digits.
 func globNumber(s string) (int, bool) {
 	const most = 18 // digits that an int has
 	if s == "" || len(s) > most || strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' }) {

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -16,10 +17,7 @@ import (
 func (e *harEntry) body(load *Load, r *Request, open Opener) error {
 	p := &e.Request.PostData
 	had := e.declared()
-	contentType := r.Get("Content-Type")
-	if contentType == "" {
-		contentType = string(p.MimeType)
-	}
+	contentType := cmp.Or(r.Get("Content-Type"), string(p.MimeType))
 	switch {
 	case p.File != "":
 		b, err := open(string(p.File))

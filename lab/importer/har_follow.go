@@ -113,7 +113,6 @@ func (f *follower) others(cookies string) string {
 	return strings.Join(out, "; ")
 }
 
-// answer records the values of an answer.
 func (f *follower) answer(request int, e *harEntry, open Opener) {
 	for _, h := range e.Response.Headers {
 		switch strings.ToLower(h.Name) {

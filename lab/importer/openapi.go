@@ -69,7 +69,6 @@ type openapiReader struct {
 	replaces []string // secrets that the user must write
 }
 
-// operation adds the request of an operation.
 func (r *openapiReader) operation(path, method string, item *openapi3.PathItem, op *openapi3.Operation) {
 	what := method + " " + path
 	switch {
@@ -111,7 +110,6 @@ func (r *openapiReader) operation(path, method string, item *openapi3.PathItem, 
 	r.load.Add(request)
 }
 
-// withNote adds names of values to notes.
 func withNote(notes, names []string, of string) []string {
 	const most = 5
 	if len(names) == 0 {

@@ -60,7 +60,6 @@ func (c *schemaCheck) permits(s *openapi3.Schema, v any, depth int) (why string)
 	return c.permitsComposed(s, v, depth)
 }
 
-// jsonType is the type of a value in JSON.
 func jsonType(v any) string {
 	switch v.(type) {
 	case nil:

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"slices"
@@ -90,17 +91,15 @@ func discriminated(s *openapi3.Schema, ref *openapi3.SchemaRef) *openapi3.Schema
 func joinedOf(a, b *openapi3.Schema) *openapi3.Schema {
 	s := *a
 	s.Type = commonTypes(a.Type, b.Type)
-	s.Format = firstText(a.Format, b.Format)
-	if s.Pattern = firstText(a.Pattern, b.Pattern); a.Pattern != "" && b.Pattern != "" && a.Pattern != b.Pattern {
-		s.Pattern = b.Pattern // whether a value matches the other one too is checked afterwards
-	}
+	s.Format = cmp.Or(a.Format, b.Format)
+	s.Pattern = cmp.Or(b.Pattern, a.Pattern) // whether a value matches the other one too is checked afterwards
 	switch {
 	case len(a.Enum) > 0 && len(b.Enum) > 0:
 		s.Enum = slices.DeleteFunc(slices.Clone(a.Enum), func(v any) bool { return !slices.ContainsFunc(b.Enum, func(w any) bool { return sameJSON(v, w) }) })
 	case len(b.Enum) > 0:
 		s.Enum = b.Enum
 	}
-	s.Const, s.Example, s.Default = eitherValue(a.Const, b.Const), eitherValue(a.Example, b.Example), eitherValue(a.Default, b.Default)
+	s.Const, s.Example, s.Default = cmp.Or(a.Const, b.Const), cmp.Or(a.Example, b.Example), cmp.Or(a.Default, b.Default)
 	if len(s.Examples) == 0 {
 		s.Examples = b.Examples
 	}
@@ -108,31 +107,25 @@ func joinedOf(a, b *openapi3.Schema) *openapi3.Schema {
 		s.Example, s.Examples = nil, nil
 	}
 	s.Min, s.Max = tighter(a.Min, b.Min, false), tighter(a.Max, b.Max, true)
-	if s.ExclusiveMin = a.ExclusiveMin; !s.ExclusiveMin.IsSet() {
+	if !s.ExclusiveMin.IsSet() {
 		s.ExclusiveMin = b.ExclusiveMin
 	}
-	if s.ExclusiveMax = a.ExclusiveMax; !s.ExclusiveMax.IsSet() {
+	if !s.ExclusiveMax.IsSet() {
 		s.ExclusiveMax = b.ExclusiveMax
 	}
-	if s.MultipleOf == nil {
-		s.MultipleOf = b.MultipleOf
-	}
-	s.MinLength, s.MaxLength = max(a.MinLength, b.MinLength), smaller(a.MaxLength, b.MaxLength)
-	s.MinItems, s.MaxItems = max(a.MinItems, b.MinItems), smaller(a.MaxItems, b.MaxItems)
-	s.MinProps, s.MaxProps = max(a.MinProps, b.MinProps), smaller(a.MaxProps, b.MaxProps)
+	s.MultipleOf = cmp.Or(a.MultipleOf, b.MultipleOf)
+	s.MinLength, s.MaxLength = max(a.MinLength, b.MinLength), tighter(a.MaxLength, b.MaxLength, true)
+	s.MinItems, s.MaxItems = max(a.MinItems, b.MinItems), tighter(a.MaxItems, b.MaxItems, true)
+	s.MinProps, s.MaxProps = max(a.MinProps, b.MinProps), tighter(a.MaxProps, b.MaxProps, true)
 	s.UniqueItems, s.ReadOnly = a.UniqueItems || b.UniqueItems, a.ReadOnly || b.ReadOnly
-	if s.Items == nil {
-		s.Items = b.Items
-	}
+	s.Items = cmp.Or(a.Items, b.Items)
 	if len(s.PrefixItems) == 0 {
 		s.PrefixItems = b.PrefixItems
 	}
 	if s.Contains == nil {
 		s.Contains, s.MinContains = b.Contains, b.MinContains
 	}
-	if s.PropertyNames == nil {
-		s.PropertyNames = b.PropertyNames
-	}
+	s.PropertyNames = cmp.Or(a.PropertyNames, b.PropertyNames)
 	if s.AdditionalProperties.Has == nil && s.AdditionalProperties.Schema == nil {
 		s.AdditionalProperties = b.AdditionalProperties
 	}
@@ -159,10 +152,7 @@ func bothSchemas(a, b openapi3.Schemas) openapi3.Schemas {
 
 func commonTypes(a, b *openapi3.Types) *openapi3.Types {
 	if a == nil || b == nil {
-		if a == nil {
-			return b
-		}
-		return a
+		return cmp.Or(a, b)
 	}
 	var out openapi3.Types
 	for _, t := range *a {
@@ -179,42 +169,15 @@ func commonTypes(a, b *openapi3.Types) *openapi3.Types {
 	return &out
 }
 
-func firstText(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
-func eitherValue(a, b any) any {
-	if a != nil {
-		return a
-	}
-	return b
-}
-
 func isObject(v any) bool {
 	_, ok := v.(map[string]any)
 	return ok
 }
 
 // tighter returns the tighter of two bounds: the lesser of upper ones.
-func tighter(a, b *float64, upper bool) *float64 {
-	switch {
-	case a == nil:
+func tighter[N cmp.Ordered](a, b *N, upper bool) *N {
+	if a == nil || b != nil && (*a < *b) != upper {
 		return b
-	case b == nil || (*a < *b) == upper:
-		return a
 	}
-	return b
-}
-
-func smaller(a, b *uint64) *uint64 {
-	switch {
-	case a == nil:
-		return b
-	case b == nil || *a < *b:
-		return a
-	}
-	return b
+	return a
 }

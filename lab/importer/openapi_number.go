@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"math/big"
 	"strconv"
 
@@ -42,15 +43,11 @@ func boundsOf(s *openapi3.Schema, integer bool) (b numberBounds) {
 		b.step = exactRat(*s.MultipleOf)
 	}
 	if integer {
-		if b.step == nil {
-			b.step = big.NewRat(1, 1)
-		}
-		b.step = new(big.Rat).SetInt(b.step.Num()) // the least common multiple with 1
+		b.step = new(big.Rat).SetInt(cmp.Or(b.step, big.NewRat(1, 1)).Num()) // the least common multiple with 1
 	}
 	return b
 }
 
-// permits reports whether a number is within the bounds.
 func (b *numberBounds) permits(n *big.Rat) bool {
 	if b.low != nil && (n.Cmp(b.low) < 0 || b.aboveLow && n.Cmp(b.low) == 0) {
 		return false
@@ -65,10 +62,7 @@ func (b *numberBounds) permits(n *big.Rat) bool {
 // a bound. Each nth gives a different number.
 func numberOf(s *openapi3.Schema, integer bool, nth int) (text, why string) {
 	b := boundsOf(s, integer)
-	step := b.step
-	if step == nil {
-		step = big.NewRat(1, 1)
-	}
+	step := cmp.Or(b.step, big.NewRat(1, 1))
 	type base struct {
 		from *big.Rat
 		sign int64 // the direction of the next ones

@@ -38,7 +38,6 @@ type sampler struct {
 
 func newSampler() *sampler { return &sampler{left: maxSampleValues} }
 
-// cannotMake is the error for a value that was not found.
 func cannotMake(at, what string, args ...any) error {
 	return fmt.Errorf("no value was found for %s: %s", cmp.Or(at, "it"), fmt.Sprintf(what, args...))
 }

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -24,118 +25,104 @@ type writtenParameter struct {
 // statedStyle are the style and the explode that a parameter or an encoding states, or their
 // defaults.
 func statedStyle(style, usual string, explode *bool) (string, bool) {
-	if style == "" {
-		style = usual
-	}
+	style = cmp.Or(style, usual)
 	if explode != nil {
 		return style, *explode
 	}
 	return style, style == "form" || style == "deepObject"
 }
 
-// jsonMember is a name and a value of an object.
-type jsonMember struct{ name, value string }
+// shape is that of a value of which flatValue returns the texts.
+type shape int
 
-// flatValue returns the texts of a value: one, those of an array, or the members of an object. An
-// array or an object within these is an error.
-func flatValue(v any) (one string, several []string, members []jsonMember, err error) {
-	scalar := func(v any) string {
+const (
+	single  shape = iota
+	list          // a text for each member
+	mapping       // of each member its name, and then its value
+)
+
+// flatValue returns the texts of a value. An array or an object within another is an error.
+func flatValue(v any) (texts []string, of shape, err error) {
+	add := func(v any) {
 		switch v.(type) {
 		case []any, map[string]any:
 			err = fmt.Errorf("an array or an object within another has no form there")
-			return ""
 		}
-		return plainText(v)
+		texts = append(texts, plainText(v))
 	}
 	switch v := v.(type) {
 	case []any:
-		several = []string{}
 		for _, x := range v {
-			several = append(several, scalar(x))
+			add(x)
 		}
+		return texts, list, err
 	case map[string]any:
-		members = []jsonMember{}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			members = append(members, jsonMember{name, scalar(v[name])})
+			texts = append(texts, name)
+			add(v[name])
 		}
-	default:
-		one = scalar(v)
+		return texts, mapping, err
 	}
-	return one, several, members, err
+	return []string{plainText(v)}, single, nil
 }
 
-// path writes a value of a path's parameter.
+// parts writes a value: as one part, or exploded as one for each member; of an empty array or object there is none. Separator
+// joins what is one part, and a part has the parameter's name if it is named.
+func (w writtenParameter) parts(name string, v any, separator string, named bool) (out []string, err error) {
+	texts, of, err := flatValue(v)
+	if err != nil || len(texts) == 0 {
+		return nil, err
+	}
+	for i := range texts {
+		texts[i] = w.escape(texts[i])
+	}
+	if w.explode && of == mapping {
+		for member := range slices.Chunk(texts, 2) {
+			out = append(out, member[0]+"="+member[1])
+		}
+		return out, nil
+	}
+	if !w.explode {
+		texts = []string{strings.Join(texts, separator)}
+	}
+	if named {
+		for i := range texts {
+			texts[i] = w.escape(name) + "=" + texts[i]
+		}
+	}
+	return texts, nil
+}
+
 func (w writtenParameter) path(name string, v any) (string, error) {
-	start, separator, named := "", ",", false
+	start, separator := "", ","
 	switch w.style {
 	case "simple":
 	case "label":
-		start, separator = ".", map[bool]string{true: ".", false: ","}[w.explode]
+		start, separator = ".", "."
 	case "matrix":
-		start, separator, named = ";", map[bool]string{true: ";", false: ","}[w.explode], true
+		if start, separator = ";", ";"; v == nil || v == "" {
+			return start + w.escape(name), nil
+		}
 	default:
 		return "", fmt.Errorf("the style %s is not made in a path", w.style)
 	}
-	one, several, members, err := flatValue(v)
-	if err != nil {
-		return "", err
-	}
-	var parts []string
-	lead := w.escape(name) + "="
-	switch {
-	case members != nil:
-		for _, m := range members {
-			if w.explode {
-				parts = append(parts, w.escape(m.name)+"="+w.escape(m.value))
-			} else {
-				parts = append(parts, w.escape(m.name), w.escape(m.value))
-			}
-		}
-		if named && !w.explode {
-			start += lead
-		}
-	case several != nil:
-		for _, s := range several {
-			if s = w.escape(s); named && w.explode {
-				s = lead + s
-			}
-			parts = append(parts, s)
-		}
-		if named && !w.explode {
-			start += lead
-		}
-	default:
-		parts = []string{w.escape(one)}
-		if named && one == "" {
-			start += w.escape(name)
-		} else if named {
-			start += lead
-		}
-	}
-	return start + strings.Join(parts, separator), nil
+	parts, err := w.parts(name, v, ",", w.style == "matrix")
+	return start + strings.Join(parts, separator), err
 }
 
 // pairs writes a value of a query, a form or a cookie.
 func (w writtenParameter) pairs(name string, v any) (out []string, err error) {
-	one, several, members, err := flatValue(v)
-	if err != nil {
-		return nil, err
-	}
-	pair := func(name, value string) { out = append(out, w.escape(name)+"="+value) }
-	if several == nil && members == nil {
-		pair(name, w.escape(one))
-		return out, nil
-	}
+	texts, of, err := flatValue(v)
 	separator := ","
 	switch {
-	case w.style == "deepObject" && members != nil:
-		for _, m := range members {
-			pair(name+"["+m.name+"]", w.escape(m.value))
+	case err != nil || of == single || w.style == "form":
+	case w.style == "deepObject" && of == mapping:
+		for member := range slices.Chunk(texts, 2) {
+			out = append(out, w.escape(name+"["+member[0]+"]")+"="+w.escape(member[1]))
 		}
 		return out, nil
 	case w.style == "deepObject":
 		return nil, fmt.Errorf("the style deepObject has no form for an array")
-	case w.style == "form":
 	case w.explode:
 		return nil, fmt.Errorf("the style %s has no form with explode", w.style)
 	case w.style == "spaceDelimited":
@@ -145,23 +132,7 @@ func (w writtenParameter) pairs(name string, v any) (out []string, err error) {
 	default:
 		return nil, fmt.Errorf("the style %s is not made there", w.style)
 	}
-	var parts []string
-	for _, s := range several {
-		if w.explode {
-			pair(name, w.escape(s))
-		}
-		parts = append(parts, w.escape(s))
-	}
-	for _, m := range members {
-		if w.explode {
-			pair(m.name, w.escape(m.value))
-		}
-		parts = append(parts, w.escape(m.name), w.escape(m.value))
-	}
-	if !w.explode && len(parts) > 0 { // an empty list is not sent
-		pair(name, strings.Join(parts, separator))
-	}
-	return out, nil
+	return w.parts(name, v, separator, true)
 }
 
 // plainText is a single value as a text.
@@ -258,7 +229,6 @@ func isJSON(kind string) bool {
 	return kind == "application/json" || kind == "*/*" || kind == "text/json" || strings.HasSuffix(kind, "+json")
 }
 
-// compactJSON is a value in JSON.
 func compactJSON(v any) (string, error) {
 	var out strings.Builder
 	enc := json.NewEncoder(&out)

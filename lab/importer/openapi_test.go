@@ -10,7 +10,6 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// openapiDocument returns a document of a version with one operation.
 func openapiDocument(version, path, operation string) []byte {
 	return fmt.Appendf(nil, `{"openapi": %q, "info": {"title": "t", "version": "1"}, "servers": [{"url": "http://h"}], "components": {"schemas": {
 "Tree": {"type": "object", "required": ["size"], "properties": {"size": {"type": "integer", "minimum": 4}, "left": {"$ref": "#/components/schemas/Tree"}, "kids": {"type": "array", "items": {"$ref": "#/components/schemas/Tree"}}}},

@@ -100,7 +100,6 @@ func compiledPattern(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(ecma(pattern))
 }
 
-// matchesPattern reports whether a text has a match of a pattern.
 func matchesPattern(pattern, text string) (bool, error) {
 	if pattern == "" {
 		return true, nil

@@ -149,7 +149,6 @@ func steps(items []item, kinds []workload.Request) (out []workload.Step) {
 	return out
 }
 
-// taken describes a step.
 func taken(s *workload.Step, saved []Save) string {
 	out := "step " + s.Name + ": " + s.Method + " " + Address(s.Path)
 	if s.Think > 0 {

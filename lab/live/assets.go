@@ -63,7 +63,6 @@ var pages = template.Must(template.New("pages").Funcs(html.Funcs()).Funcs(templa
 // file system permits.
 func link(name string) string { return "/run/" + url.PathEscape(name) + "/" }
 
-// show writes a page.
 func show(w http.ResponseWriter, status int, name string, data any) {
 	var b bytes.Buffer
 	if err := pages.ExecuteTemplate(&b, name, data); err != nil {

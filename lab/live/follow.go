@@ -9,11 +9,8 @@ import (
 	"dyno/lab/report/view"
 )
 
-// Bounds on one message to a client.
-const (
-	maxRows   = 50 // finished runs in one reading
-	maxGauges = 12 // as many as a report draws
-)
+// maxRows bounds the finished runs in one message to a client.
+const maxRows = 50
 
 // event is a message to a client.
 type event struct {
@@ -86,7 +83,6 @@ func (f *follower) rows(from *folder.Followed, e *record.Experiment) (out []even
 	return out
 }
 
-// run returns events for the run in progress.
 func (f *follower) run(from *folder.Followed, e *record.Experiment) (out []event) {
 	run := from.LastRun()
 	if slices.Contains(e.Order, run) {

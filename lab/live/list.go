@@ -13,7 +13,6 @@ import (
 	"dyno/lab/report/format"
 )
 
-// listPage is the list of experiments.
 type listPage struct {
 	Dir     string
 	Search  string
@@ -21,7 +20,6 @@ type listPage struct {
 	Left    int // number not shown
 }
 
-// listEntry is an experiment in the list.
 type listEntry struct {
 	Name    string // its folder
 	Title   string
@@ -98,7 +96,6 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(a)
 }
 
-// failPage is an error page.
 type failPage struct{ Title, Text string }
 
 // fail responds with an error page.

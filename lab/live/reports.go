@@ -98,7 +98,6 @@ func (r *reports) read(name string) (*record.Experiment, error) {
 	return folder.Open(r.index.dirOf(name))
 }
 
-// answer returns an experiment's answer.
 func (r *reports) answer(ctx context.Context, name string) (answer, error) {
 	h, err := r.index.head(name)
 	if err != nil {

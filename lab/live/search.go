@@ -164,7 +164,6 @@ func searchState(answer string, changed time.Time, of ...State) State {
 	return of[len(of)-1]
 }
 
-// searchKind is the command of a search.
 func searchKind(first *record.Experiment) string { return cmp.Or(searchCommand(first), "search") }
 
 // searchPage is a search: its experiments, what they showed, and the one in progress.
@@ -178,7 +177,6 @@ type searchPage struct {
 	Live              *runPage // nil: none is in progress
 }
 
-// search shows a search.
 func (s *Server) search(w http.ResponseWriter, r *http.Request, name string, of steps) {
 	steps, err := s.index.openAll(of)
 	if err != nil {

@@ -35,3 +35,18 @@ func WaitUntil(ctx context.Context, at int64, sleep func(until int64)) bool {
 		sleep(min(at, now+longestSleep))
 	}
 }
+
+// Pause waits; it returns false if ctx is done first.
+func Pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -126,13 +126,10 @@ func (p *Page) Only(counter string) *Page {
 const (
 	processSeconds = "process_cpu_seconds_total"
 	processStart   = "process_start_time_seconds"
-	allocatedBytes = "go_memstats_alloc_bytes_total"
-	heapBytes      = "go_memstats_heap_alloc_bytes"
-	goroutines     = "go_goroutines"
 	processors     = "go_sched_gomaxprocs_threads"
 )
 
-var used = []string{processSeconds, processStart, allocatedBytes, heapBytes, goroutines, processors}
+var used = []string{processSeconds, processStart, processors}
 
 // ParseMemory reads the runtime's statistics at the end of /debug/pprof/heap?debug=1; nil: there are
 // none.
@@ -209,20 +206,7 @@ func (s *seen) memory(readings []Reading) Memory {
 			m.Allocated, m.Cycles = new((last.total-first.total)/took), new((last.cycles-first.cycles)/took)
 		}
 	}
-	pages := pagesOf(readings)
-	if len(pages) > 0 {
-		last := pages[len(pages)-1]
-		if v, ok := last.Values[heapBytes]; ok && m.Heap == nil {
-			m.Heap, m.Source = &v, "the page of metrics"
-		}
-		if v, ok := grew(pages, allocatedBytes); ok && m.Allocated == nil && last.At-pages[0].At >= farApart {
-			m.Allocated, m.Source = &v, "the page of metrics"
-		}
-		if v, ok := last.Values[goroutines]; ok {
-			m.Live = &v
-		}
-	}
-	if m.Live == nil && s.live > 0 {
+	if s.live > 0 {
 		m.Live = new(s.live)
 	}
 	return m

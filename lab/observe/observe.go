@@ -252,7 +252,6 @@ func summary(r *Report) string {
 	return text + perhaps + strings.Join(others, ", and ")
 }
 
-// words name a resource and its share.
 func (r Resource) words() string {
 	switch {
 	case r.Kind == KindWait:

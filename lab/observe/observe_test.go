@@ -221,10 +221,6 @@ func TestAllocations(t *testing.T) {
 	if m := Of(f).Memory; m.Allocated != nil {
 		t.Errorf("%v", *m.Allocated)
 	}
-	f.Readings = []Reading{{Page: ParsePage([]byte("go_memstats_alloc_bytes_total 100"), 0)}, {Page: ParsePage([]byte("go_memstats_alloc_bytes_total 1100"), 5)}}
-	if m := Of(f).Memory; m.Allocated == nil || *m.Allocated != 200 {
-		t.Errorf("%+v", m)
-	}
 	f.Readings = nil
 	if m := Of(f).Memory; m.Allocated != nil {
 		t.Errorf("%v", *m.Allocated)

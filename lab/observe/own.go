@@ -49,7 +49,7 @@ func changed(pages []*Page, counter string) string {
 			case !there:
 			case name == processStart && v != last:
 				return name + " changed"
-			case v < last && (name == counter || name == processSeconds || name == allocatedBytes || likely(name) > 0):
+			case v < last && (name == counter || name == processSeconds || likely(name) > 0):
 				return fmt.Sprintf("%s fell from %s to %s", name, Number(last), Number(v))
 			}
 			before[name] = v
@@ -93,7 +93,6 @@ func another(all []slice, looks []Look) bool {
 	return around > 0 && profiled >= leastProfiled && grew < profiled/2*min(1, around/profiles)
 }
 
-// named returns the page with one counter only.
 func (p *Page) named(counter string) *Page {
 	if p == nil {
 		return nil

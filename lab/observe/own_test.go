@@ -32,7 +32,7 @@ func missing(r *Report, text string) bool {
 // between two of them is no use.
 func TestSeveralProcesses(t *testing.T) {
 	page := func(cpu float64, started int) string {
-		return fmt.Sprintf("process_cpu_seconds_total %v\nhttp_requests_total %v\nprocess_start_time_seconds %d\ngo_goroutines 7\n", cpu, 1000*cpu, started)
+		return fmt.Sprintf("process_cpu_seconds_total %v\nhttp_requests_total %v\nprocess_start_time_seconds %d\n", cpu, 1000*cpu, started)
 	}
 	for _, tt := range []struct {
 		pages []string
@@ -46,7 +46,7 @@ func TestSeveralProcesses(t *testing.T) {
 		f.Counter = "jobs_sum"
 		f.Looks[0].CPU = profiled(0.5)
 		r := Of(f)
-		if r.Rate != nil || r.Memory.Live != nil || *r.CPU.Cores != 0.5 || !missing(r, tt.why) || f.Readings[0].Page == nil {
+		if r.Rate != nil || *r.CPU.Cores != 0.5 || !missing(r, tt.why) || f.Readings[0].Page == nil {
 			t.Errorf("%s: %+v, %+v, %q", tt.why, r.CPU, r.Rate, r.NotSeen)
 		}
 	}
@@ -141,7 +141,7 @@ func TestLargestFigures(t *testing.T) {
 			text += fmt.Sprintf("%s{a=\"%d\"} %s\n", name, label, []string{"1e308", "1e18"}[i%2])
 		}
 	}
-	f := paged("jobs_total 0\nhttp_requests_total 0\nprocess_cpu_seconds_total 0\ngo_memstats_alloc_bytes_total 0\n", text)
+	f := paged("jobs_total 0\nhttp_requests_total 0\nprocess_cpu_seconds_total 0\n", text)
 	f.Counter = "jobs_total"
 	if _, err := json.Marshal(Of(f)); err != nil {
 		t.Error(err)

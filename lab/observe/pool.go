@@ -48,7 +48,6 @@ func (s *seen) inCallsOf(pkg string) (mean float64) {
 
 func millis(seconds float64) string { return Number(1000*seconds) + " ms" }
 
-// ofPool reports whether a goroutine waits for a pool.
 func (s *seen) ofPool(w record.Wait) bool {
 	return stacks.What(w) == stacks.WaitPool && !ofClient(w) || onChannel(w) && s.slots[blocked(w).Function]
 }

@@ -57,7 +57,6 @@ const (
 // Profile is one sample type of a profile: the value of each stack.
 type Profile struct {
 	Type     string // Value...
-	Unit     string // nanoseconds, bytes, count
 	Seconds  float64
 	Requests float64
 	Samples  int // number of moments added up
@@ -202,13 +201,12 @@ func ReadProfile(encoded []byte, valueType string) (*Profile, error) {
 	return stacksOf(p, valueType)
 }
 
-// stacksOf reads one sample type.
 func stacksOf(p *profile.Profile, valueType string) (*Profile, error) {
 	at := slices.IndexFunc(p.SampleType, func(t *profile.ValueType) bool { return t.Type == valueType })
 	if at < 0 {
 		return nil, fmt.Errorf("it holds no %s", valueType)
 	}
-	out := &Profile{Type: valueType, Unit: p.SampleType[at].Unit}
+	out := &Profile{Type: valueType}
 	for _, s := range p.Sample {
 		if at >= len(s.Value) || s.Value[at] == 0 {
 			continue

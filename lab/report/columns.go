@@ -26,18 +26,15 @@ func (r *Report) Columns() []StepColumn {
 	return format.Shown(all(), rows)
 }
 
-// number is a column of figures.
 func number(head, unit, short string, read func(*Step) format.Value, write func(format.Value) string) StepColumn {
 	return StepColumn{Head: head, Unit: unit, Short: short, Number: true, Cell: func(s *Step) string { return write(read(s)) }}
 }
 
-// ranged is a column of figures with an interval.
 func ranged(c StepColumn, write func(*format.Interval) string, read func(*Step) *format.Interval) StepColumn {
 	c.Detail = func(s *Step) string { return write(read(s)) }
 	return c
 }
 
-// column is the column of a figure.
 func (f *Figure) column() StepColumn {
 	return number(f.Name, f.Unit, f.Short, func(s *Step) format.Value { return s.Figure(f.Key) }, f.Write)
 }
@@ -164,7 +161,6 @@ var leaveOutColumn = StepColumn{Head: "last / without it", Unit: "last step over
 		return format.BetweenRatios(format.IntervalOf(s.Ablation.Interval))
 	}}
 
-// boundColumn is the bottleneck of each step.
 func (r *Report) boundColumn() StepColumn {
 	return StepColumn{Head: "bound by", Short: "bound by", Cell: func(s *Step) string { return format.BoundBy(r.Diagnosis(s.Name)) }}
 }

@@ -109,7 +109,6 @@ func (f *Figure) value(v float64) format.Value {
 	return format.Value(v)
 }
 
-// over is the figure of several runs.
 func (f *Figure) over(runs []*record.Run) format.Value {
 	var all []float64
 	for _, r := range runs {

@@ -25,7 +25,6 @@ func kindOf(name string) kind {
 	return kinds[record.KindLadder]
 }
 
-// single reports whether an experiment is one load.
 func single(e *record.Experiment) bool { return e.Kind == record.KindLoad }
 
 // declared reports whether the loads of an experiment were given, so that no capacity is searched.

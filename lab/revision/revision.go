@@ -150,7 +150,6 @@ func (r *Repository) describe(ctx context.Context, args ...string) ([]Revision, 
 	return parseLog(out)
 }
 
-// parseLog parses the lines of git log.
 func parseLog(text string) (out []Revision, err error) {
 	for line := range strings.Lines(text) {
 		f := strings.SplitN(strings.TrimSuffix(line, "\n"), "\x00", 4)

@@ -82,7 +82,6 @@ func (c *checker) step(p document.Path, s *workload.Step) {
 	}
 }
 
-// hasSteps reports whether the load is a flow of steps.
 func (c *checker) hasSteps() bool { return c.s.Load.Traits().Has("steps") }
 
 // beforeSaved returns a URL up to its first placeholder.

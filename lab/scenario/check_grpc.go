@@ -2,7 +2,6 @@ package scenario
 
 import "dyno/lab/scenario/document"
 
-// grpc checks a load of gRPC calls.
 func (c *checker) grpc(p document.Path) {
 	l := &c.s.Load
 	if !c.Has(p.To("url")) || !c.Has(p.To("call")) {

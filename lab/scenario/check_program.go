@@ -100,7 +100,6 @@ func (c *checker) beside(p document.Path, v Variant) {
 	}
 }
 
-// variantLoad checks the load of a variant.
 func (c *checker) variantLoad(p document.Path, l *VariantLoad) {
 	if l == nil {
 		return

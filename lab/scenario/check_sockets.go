@@ -39,7 +39,6 @@ func (c *checker) sockets(p document.Path) {
 	}
 }
 
-// callBody checks that a call has an id.
 func (c *checker) callBody(p document.Path, body string) {
 	if c.Has(p) && !strings.Contains(body, `"id":"${id}`) && !strings.Contains(body, `"id": "${id}`) {
 		c.FaultAt(p, `calls over a WebSocket are matched by their id; write "id":"${id}" in the body, or in an array "id":"${id}-${n}"`)

@@ -20,7 +20,6 @@ var modes = map[string]modeTraits{
 	record.KindCompare:  {searches: true, compares: true, pairs: true},
 }
 
-// mode returns the traits of the scenario's mode.
 func (c *checker) mode() modeTraits { return modes[c.s.Mode] }
 
 // defaultMode is the mode of a file that names none.

@@ -14,7 +14,6 @@ import (
 // rule is a part of the schema: the requirements of one value.
 type rule = map[string]any
 
-// schemaOf returns the schema as JSON.
 func schemaOf(t *testing.T) rule {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema))

@@ -77,7 +77,6 @@ var (
 	order       = []string{"name", "description", "mode", "target", "companions", "setup", "load", "slo", "variants", "sweep", "measure", "exclusive"}
 )
 
-// tree returns a scenario as a mapping.
 func tree(s *Scenario) (*yaml.Node, error) {
 	file := File{Scenario: *s, Load: FieldsOf(s.Load)}
 	if s.Sweep != nil {

@@ -45,7 +45,6 @@ type Group struct {
 	Round      int
 	Candidates []Candidate
 	Length     time.Duration // including the time to start the processes
-	Last       bool          // it belongs to the last round, which has the combinations
 }
 
 // Planner is a search in progress.
@@ -96,7 +95,7 @@ func (p *Planner) Next(left time.Duration) []Group {
 	length := max(p.room.Least, left/time.Duration(p.total(len(p.in), last)))
 	var out []Group
 	for i := range groups {
-		g := Group{Round: p.round, Length: length, Last: last}
+		g := Group{Round: p.round, Length: length}
 		for _, t := range p.in[i*len(p.in)/groups : (i+1)*len(p.in)/groups] {
 			g.Candidates = append(g.Candidates, t.Candidate)
 		}

@@ -203,7 +203,7 @@ func TestCombine(t *testing.T) {
 	for _, c := range groups[0].Candidates {
 		names = append(names, c.String())
 	}
-	if got := strings.Join(names, ", "); got != "s0=0, s0=1, s1=2, s0=0 s1=2, s0=1 s1=2" || !groups[0].Last {
+	if got := strings.Join(names, ", "); got != "s0=0, s0=1, s1=2, s0=0 s1=2, s0=1 s1=2" {
 		t.Errorf("%s", got)
 	}
 }

@@ -78,7 +78,6 @@ func (r *reader) packed(message []byte) (got, error) {
 	return got{state: true, acked: acked}, nil
 }
 
-// whole checks a Snapshot.
 func (r *reader) whole(s *wire.Snapshot) (got, error) {
 	entities := make([]game.Entity, 0, len(s.Entities))
 	for _, e := range s.Entities {

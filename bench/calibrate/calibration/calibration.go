@@ -57,7 +57,6 @@ type Judged struct {
 	Placed bool
 }
 
-// judge applies thresholds to a case.
 func judge(c Case, t rules.Thresholds) Judged {
 	d := c.Subject.Diagnose(t)
 	j := Judged{Case: c, Verdict: d, Outcome: Wrong, Placed: c.Function == ""}

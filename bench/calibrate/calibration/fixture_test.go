@@ -35,7 +35,7 @@ func made(server string, truth rules.Bottleneck, f figures) Case {
 		return s
 	}
 	profiled := run(record.RoleProfile)
-	profiled.FixtureProfiles = []*record.Profile{{Type: record.ValueCPU, Unit: "nanoseconds", Seconds: 2, Stacks: []record.Stack{
+	profiled.FixtureProfiles = []*record.Profile{{Type: record.ValueCPU, Seconds: 2, Stacks: []record.Stack{
 		sample(1-f.gc, "main.(*shop).price.func1", "main.(*shop).price"), sample(f.gc, "runtime.scanobject", "runtime.gcBgMarkWorker")}}}
 	profiled.FixtureTrace = &record.Trace{Seconds: 0.5, Procs: 2, Running: 0.5 * f.cpu}
 	return Case{Server: server, Family: server, Truth: []rules.Bottleneck{truth}, Inside: "agent",

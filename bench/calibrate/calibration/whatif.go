@@ -158,7 +158,6 @@ func Step(before, after *diagnose.Diagnosis, was, is *record.Run, peaks [2]whati
 	return f
 }
 
-// estimate sets the estimate.
 func (f *Prediction) estimate(before *diagnose.Diagnosis, r whatif.Removal) {
 	f.Removes, f.Estimate = r, before.Facts().Without(r)
 }

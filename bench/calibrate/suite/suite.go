@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"dyno/bench/command"
 	"dyno/lab/diagnose/rules"
 )
 
@@ -99,7 +100,7 @@ func known() (out []Server) {
 }
 
 // ErrNoServer is returned for a name that is neither a server's nor a family's.
-var ErrNoServer = errors.New("no such server or family")
+var ErrNoServer = command.Wrong("no such server or family")
 
 // choose returns the servers of the given names or families, each once; none: all.
 func choose(all []Server, only []string) ([]Server, error) {

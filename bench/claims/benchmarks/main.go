@@ -6,12 +6,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path"
 	"regexp"
 	"slices"
@@ -21,9 +20,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"dyno/bench/command"
 	"dyno/bench/stored"
-
-	"github.com/spf13/pflag"
 )
 
 const usage = `Benchmarks runs each "go test -bench" of docs/results/claims.yaml once in each of ten rounds, and prints the medians. It
@@ -33,24 +31,16 @@ Usage: go run ./bench/claims/benchmarks [flags]
 
 `
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, pflag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "benchmarks:", err)
-		os.Exit(1)
-	}
-}
+func main() { command.Main("benchmarks", run) }
 
 // rounds is the number of times that each benchmark runs. The second lowest and the second highest
 // of ten values contain the median in 97.9% of all cases, however the values are distributed.
 const rounds = 10
 
-func run(ctx context.Context, args []string) error {
-	f := pflag.NewFlagSet("benchmarks", pflag.ContinueOnError)
-	f.Usage = func() { fmt.Fprint(os.Stderr, usage, f.FlagUsages()) }
+func run(ctx context.Context, args []string, out io.Writer) error {
+	f := command.Flags("benchmarks", usage, out)
 	file := f.String("json", "", "file that keeps the result")
-	if err := f.Parse(args); err != nil {
+	if err := command.Parse(f, args); err != nil {
 		return err
 	}
 	claims, err := os.ReadFile("docs/results/claims.yaml")
@@ -79,7 +69,7 @@ func run(ctx context.Context, args []string) error {
 		}
 	}
 	steps := all.steps()
-	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, s := range steps {
 		fmt.Fprintf(t, "%v\t%.4g ns\t%.4g\n", s["name"], s["ns_per_op"], s["ns_per_op_interval"])
 	}

@@ -59,7 +59,6 @@ func newFront(h hand, l *lameduck.Listener, g *guard.Guard, check func(string) e
 	return f, nil
 }
 
-// refuse writes an error.
 func refuse(resp *wire.Response, text string) {
 	quoted, err := json.Marshal(map[string]string{"error": text})
 	if err != nil {

@@ -50,7 +50,6 @@ func (p *padded) end(status int) {
 // classOf gives a status' hundreds.
 func classOf(status int) int { return min(max(status/100, 0), 5) }
 
-// counted counts what a handler answers.
 func counted(c counters, next web.Handler) web.Handler {
 	return web.HandlerFunc(func(ctx context.Context, req *web.Request, resp *web.Response) {
 		c.begin()

@@ -7,25 +7,20 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
-	"dyno/lab/load"
+	"dyno/bench/command"
 	"dyno/lab/record/folder"
-
-	"github.com/spf13/pflag"
 )
 
 const usage = `Plain runs dyno diagnose --variant plain with the scenario of each service, and prints what bounds its first program,
@@ -35,40 +30,28 @@ Usage: go run ./bench/claims/plain [chain|ledger|orders|notify|arena]... [flags]
 
 `
 
-func main() {
-	load.SpareProcs()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, pflag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "plain:", err)
-		os.Exit(1)
-	}
-}
+func main() { command.Main("plain", run) }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	f := pflag.NewFlagSet("plain", pflag.ContinueOnError)
-	f.SetOutput(out)
-	f.Usage = func() { fmt.Fprint(out, usage, f.FlagUsages()) }
+	f := command.Flags("plain", usage, out)
 	store := f.String("json", "", "file that keeps the result of each service; those of services that are not run again stay")
 	dir := f.String("out", filepath.Join("dyno-out", "plain-"+time.Now().Format("20060102-150405")), "folder for the records")
-	dyno := f.String("dyno", "", "dyno to run, such as one of a clean clone (default: built from here)")
+	named := f.String("dyno", "", "dyno to run, such as one of a clean clone (default: built from here)")
 	quick := f.Bool("quick", false, "shorter measurements")
-	if err := f.Parse(args); err != nil {
+	if err := command.Parse(f, args); err != nil {
 		return err
 	}
 	for _, name := range f.Args() {
 		if !slices.ContainsFunc(services, func(s service) bool { return s.name == name }) {
-			return fmt.Errorf("there is no service %q: name chain, ledger, orders, notify or arena", name)
+			return command.Wrong("there is no service %q: name chain, ledger, orders, notify or arena", name)
 		}
 	}
 	if err := os.MkdirAll(*dir, 0o755); err != nil {
 		return err
 	}
-	if *dyno == "" {
-		*dyno = filepath.Join(*dir, "dyno")
-		if text, err := exec.CommandContext(ctx, "go", "build", "-buildvcs=auto", "-o", *dyno, "./cmd/dyno").CombinedOutput(); err != nil {
-			return fmt.Errorf("building dyno: %w\n%s", err, text)
-		}
+	dyno, err := command.Dyno(ctx, *named, *dir)
+	if err != nil {
+		return err
 	}
 	var rows []row
 	var failed error
@@ -76,8 +59,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		if f.NArg() > 0 && !slices.Contains(f.Args(), s.name) {
 			continue
 		}
-		fmt.Fprintf(os.Stderr, "%s  %s\n", time.Now().Format("15:04:05"), s.name)
-		r, made, err := s.diagnose(ctx, *dyno, filepath.Join(*dir, s.name), *quick)
+		command.Say("%s", s.name)
+		r, made, err := s.diagnose(ctx, dyno, filepath.Join(*dir, s.name), *quick)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -90,7 +73,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		if *store == "" {
 			continue
 		}
-		if err := keep(*store, r, made); err != nil {
+		made["command"] = []string{"go", "run", "./bench/claims/plain"}
+		if err := r.keep(*store, made); err != nil {
 			return err
 		}
 	}
@@ -105,14 +89,10 @@ func (s service) diagnose(ctx context.Context, dyno, dir string, quick bool) (r 
 		args = append(args, "--quick")
 	}
 	cmd := exec.CommandContext(ctx, dyno, append(args, filepath.Join("scenarios", s.name+".yaml"))...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches it once, through this process
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 20 * time.Second // after Ctrl-C: dyno stops its processes and writes what it has
 	cmd.Stderr = os.Stderr
-	text, err := cmd.Output()
 	var d diagnosis
-	if jsonErr := json.Unmarshal(text, &d); jsonErr != nil {
-		return r, nil, errors.Join(err, fmt.Errorf("dyno diagnose printed no object: %w", jsonErr))
+	if err := command.Object(cmd, &d); err != nil {
+		return r, nil, err
 	}
 	e, err := folder.Open(dir)
 	if err != nil {

@@ -2,12 +2,9 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -74,20 +71,7 @@ type row struct {
 	Named   string  `json:"cpu_of_named"` // and of what the source names
 	Source  string  `json:"source"`
 	Commit  string  `json:"commit"`
-
-	Modified bool `json:"modified,omitempty"` // it is not what Commit has
-	Quick    bool `json:"quick,omitempty"`
-
-	Others *float64 `json:"others"` // share of the machine that others took
-	Steal  *float64 `json:"steal"`  // and the hypervisor
-}
-
-// share returns a share of what a diagnosis was made on; nil: it is not known.
-func share(made map[string]any, name string) *float64 {
-	if v, ok := made[name].(float64); ok {
-		return &v
-	}
-	return nil
+	stored.Run
 }
 
 // packages is the path of a package before its last element.
@@ -109,8 +93,7 @@ func (s service) row(d diagnosis, e *record.Experiment) (row, error) {
 		r.Place, r.Share = packages.ReplaceAllString(d.Where[0].Function, ""), d.Where[0].Share
 	}
 	r.Commit, _ = d.Made["commit"].(string)
-	r.Modified, _ = d.Made["modified"].(bool)
-	r.Others, r.Steal = share(d.Made, "others"), share(d.Made, "steal")
+	r.Run = stored.RunOf(d.Made)
 	i := slices.IndexFunc(e.Runs, func(r *record.Run) bool {
 		return r.Spec.Role == record.RoleProfile && r.Spec.Variant == variant && r.Invalid == ""
 	})
@@ -166,56 +149,10 @@ func (n named) has(f record.Frame) bool {
 
 func percent(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }
 
-// results is the file that keeps the rows.
-type results struct {
-	Schema string         `json:"schema"`
-	Steps  []row          `json:"steps"`
-	Made   map[string]any `json:"made"`
-}
-
-// keep replaces a service's row in the file, or adds it. Where the result is from is that of the last
-// row, with the highest shares that others took during any; it is of modified code, or of the quick form, if a row is.
-func keep(file string, r row, made map[string]any) error {
-	all := results{Schema: "dyno.plain/1"}
-	text, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(text, &all)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
+// keep replaces a service's row in the file, or adds it, in the order of the services.
+func (r row) keep(file string, made map[string]any) error {
 	place := func(name string) int {
 		return slices.IndexFunc(services, func(s service) bool { return s.name == name })
 	}
-	all.Steps = slices.DeleteFunc(all.Steps, func(was row) bool { return was.Name == r.Name })
-	all.Steps = append(all.Steps, r)
-	slices.SortFunc(all.Steps, func(a, b row) int { return cmp.Compare(place(a.Name), place(b.Name)) })
-	measured := union(all.Made["packages"], made["packages"])
-	all.Made = map[string]any{}
-	maps.Copy(all.Made, made)
-	all.Made["others"] = stored.Highest(all.Steps, func(r row) *float64 { return r.Others })
-	all.Made["steal"] = stored.Highest(all.Steps, func(r row) *float64 { return r.Steal })
-	all.Made["packages"] = measured
-	all.Made["modified"] = slices.ContainsFunc(all.Steps, func(r row) bool { return r.Modified })
-	command := []string{"go", "run", "./bench/claims/plain"}
-	if slices.ContainsFunc(all.Steps, func(r row) bool { return r.Quick }) {
-		command = append(command, "--quick")
-	}
-	all.Made["command"] = command
-	return stored.Write(file, all)
-}
-
-// union returns the texts of two lists as JSON has them, each once.
-func union(lists ...any) []string {
-	var all []string
-	for _, list := range lists {
-		of, _ := list.([]any)
-		for _, v := range of {
-			if text, ok := v.(string); ok {
-				all = append(all, text)
-			}
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return stored.Keep(file, "dyno.plain/1", r, made, func(a, b row) int { return cmp.Compare(place(a.Name), place(b.Name)) })
 }

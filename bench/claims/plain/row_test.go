@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
+	"dyno/bench/stored"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 )
@@ -49,8 +51,8 @@ func TestKeep(t *testing.T) {
 	for _, k := range []struct {
 		r   row
 		pkg string
-	}{{row{Name: "arena", Others: new(0.3)}, "dyno/a"}, {row{Name: "chain", Others: new(0.02), Modified: true, Quick: true}, "dyno/c"}, {row{Name: "arena", Share: 1, Others: new(0.01)}, "dyno/a"}} {
-		if err := keep(file, k.r, map[string]any{"packages": []any{k.pkg}}); err != nil {
+	}{{row{Name: "arena", Run: stored.Run{Others: new(0.3)}}, "dyno/a"}, {row{Name: "chain", Run: stored.Run{Others: new(0.02), Modified: true, Quick: true}}, "dyno/c"}, {row{Name: "arena", Share: 1, Run: stored.Run{Others: new(0.01)}}, "dyno/a"}} {
+		if err := k.r.keep(file, map[string]any{"command": []string{"plain"}, "packages": []any{k.pkg}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -58,17 +60,17 @@ func TestKeep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all results
+	var all stored.Rows[row]
 	if err := json.Unmarshal(text, &all); err != nil {
 		t.Fatal(err)
 	}
 	if len(all.Steps) != 2 || all.Steps[0].Name != "chain" || all.Steps[1].Share != 1 {
 		t.Errorf("rows %+v", all.Steps)
 	}
-	if all.Made["modified"] != true || len(union(all.Made["command"])) != 4 {
+	if all.Made["modified"] != true || !reflect.DeepEqual(all.Made["command"], []any{"plain", "--quick"}) {
 		t.Errorf("a row is of modified code and of the quick form: %v", all.Made)
 	}
-	if all.Made["others"] != 0.02 || len(union(all.Made["packages"])) != 2 {
+	if all.Made["others"] != 0.02 || !reflect.DeepEqual(all.Made["packages"], []any{"dyno/a", "dyno/c"}) {
 		t.Errorf("made %v", all.Made)
 	}
 }

@@ -32,7 +32,6 @@ import (
 	"dyno/lab/workload"
 )
 
-// options of one run.
 type options struct {
 	queue    string
 	buffer   int

@@ -162,7 +162,6 @@ func (d *dice) blockElse() object {
 	return o
 }
 
-// tracer is the configuration of a trace.
 func (d *dice) tracer() object {
 	name := of(d, "callTracer", "callTracer", "prestateTracer", "prestateTracer", "4byteTracer", "flatCallTracer", "noopTracer", "muxTracer",
 		"erc7562Tracer", "keccak256PreimageTracer", "")

@@ -135,7 +135,6 @@ var code = []string{
 // in is true with a probability.
 func (d *dice) in(p float64) bool { return d.Float64() < p }
 
-// of returns one of some values.
 func of[T any](d *dice, values ...T) T { return values[d.IntN(len(values))] }
 
 func (d *dice) account() string { return of(d, d.accounts...) }
@@ -156,7 +155,6 @@ func (d *dice) word() string {
 	return hexutil.Encode(w[:])
 }
 
-// number is a quantity.
 func number(n int) string { return hexutil.EncodeUint64(uint64(n)) }
 
 // Quantities beyond 64 bits.

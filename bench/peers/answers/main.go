@@ -28,7 +28,6 @@ import (
 	"dyno/bench/peers/ethnodes"
 )
 
-// options of one run.
 type options struct {
 	chaind, geth, genesis, blocks string
 	questions                     int
@@ -108,10 +107,8 @@ func (o options) run(ctx context.Context, out io.Writer) (err error) {
 	return t.print()
 }
 
-// counts of one method.
 type counts struct{ asked, errors, differ int }
 
-// tally counts the answers.
 type tally struct {
 	out        io.Writer
 	show       int

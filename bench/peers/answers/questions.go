@@ -58,7 +58,6 @@ var usual = []string{
 	"transaction", "block", "tracecall", "tracecall", "simulate", "simulate", "simulate", "list", "call", "estimate", "read", "read", "logs", "fees",
 }
 
-// chosen returns the kinds of a list of names.
 func chosen(names string) (out []kind, err error) {
 	list := usual
 	if names != "" {
@@ -114,7 +113,6 @@ func (d *dice) simulation() (string, []any) {
 	return "eth_simulateV1", []any{o, d.block()}
 }
 
-// read reads what is there.
 func (d *dice) read() (string, []any) {
 	n, tx, index := number(d.IntN(d.head+2)), of(d, d.txs...).Hash, number(d.IntN(3))
 	hash := of(d, d.hashes...)

@@ -30,7 +30,6 @@ import (
 	"dyno/bench/peers/ethnodes"
 )
 
-// options of one run.
 type options struct {
 	chaind, geth, data         string
 	transfers, block, accounts int
@@ -52,7 +51,6 @@ func main() {
 	callers.Main("archive", func(ctx context.Context) error { return o.run(ctx, os.Stdout) })
 }
 
-// all are the nodes.
 func (o options) all() []ethnodes.Node {
 	archive := func(n ethnodes.Node) ethnodes.Node {
 		n.Archive = true

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -143,5 +144,33 @@ func stopper(cmd *exec.Cmd) func() {
 	return func() {
 		cmd.Process.Signal(syscall.SIGTERM)
 		cmd.Wait()
+	}
+}
+
+// Await tries until it succeeds, for a server that starts. When the time is over, the error is that of the last try.
+func Await(ctx context.Context, longest time.Duration, try func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	for {
+		err := try(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// Connecting is a try for Await: to connect to an address.
+func Connecting(address string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return err
+		}
+		return c.Close()
 	}
 }

@@ -45,7 +45,6 @@ func (o options) load() (c sessions.Config, done func(), err error) {
 	return c, nil, fmt.Errorf("--service %s: there are %s and %s", o.service, colyseus, arenad)
 }
 
-// bots plays.
 func (o options) bots(ctx context.Context, out io.Writer) error {
 	c, done, err := o.load()
 	if err != nil {
@@ -107,7 +106,6 @@ func (o options) measure(ctx context.Context) (figures, error) {
 	return o.play(ctx, &cpu)
 }
 
-// play plays on a server.
 func (o options) play(ctx context.Context, cpu *cpuClock) (figures, error) {
 	c, done, err := o.load()
 	if err != nil {

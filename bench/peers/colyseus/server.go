@@ -86,7 +86,6 @@ func startArenad(ctx context.Context, program, scratch string) (*server, error) 
 	return &server{process: p, address: p.Ready()["listen"], scratch: scratch}, nil
 }
 
-// stop ends the server.
 func (s *server) stop() {
 	s.process.Stop(2 * time.Second)
 	if s.scratch != "" {

@@ -29,7 +29,6 @@ func readKeys(file string) (*jose.JSONWebKeySet, error) {
 	return &set, nil
 }
 
-// verify returns the account that a token speaks for.
 func verify(keys *jose.JSONWebKeySet, token string, now time.Time) (account string, err error) {
 	parsed, err := jwt.ParseSigned(token, algorithms)
 	if err != nil {

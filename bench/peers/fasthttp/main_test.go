@@ -15,7 +15,6 @@ import (
 
 var secret = []byte("an example that is 32 bytes long")
 
-// keyFile writes a JWKS with one key.
 func keyFile(t *testing.T) string {
 	t.Helper()
 	text, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: secret, KeyID: "k1", Algorithm: "HS256"}}})

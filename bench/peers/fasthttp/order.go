@@ -22,7 +22,6 @@ type server struct {
 	keys *jose.JSONWebKeySet
 }
 
-// answered is the answer.
 type answered struct {
 	UID       int64  `json:"uid"`
 	Account   string `json:"account"`

@@ -26,7 +26,6 @@ import (
 	"dyno/parts/progress"
 )
 
-// options of one run.
 type options struct {
 	writers     int
 	batch       int // records in an append

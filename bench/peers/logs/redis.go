@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dyno/bench/peers/callers"
+	"dyno/parts/freeport"
 )
 
 // openRedis starts redis-server with appendfsync always. It syncs its append-only file once for all
@@ -19,9 +20,9 @@ func openRedis(ctx context.Context, o options) (opened, error) {
 	if err != nil {
 		return opened{}, err
 	}
-	if err := await(ctx, address); err != nil {
+	if err := callers.Await(ctx, 10*time.Second, callers.Connecting(address)); err != nil {
 		stop()
-		return opened{}, err
+		return opened{}, fmt.Errorf("redis-server does not answer: %w", err)
 	}
 	return opened{
 		writer: func() (func() error, error) { return appender(address, o.batch) },
@@ -30,35 +31,14 @@ func openRedis(ctx context.Context, o options) (opened, error) {
 }
 
 func startRedis(dir string) (address string, stop func(), err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // a free port; another process may take it before the server does
+	free, err := freeport.Loopback(1)
 	if err != nil {
 		return "", nil, err
 	}
-	address = l.Addr().String()
-	_, port, _ := net.SplitHostPort(address)
-	l.Close()
+	address, port := free[0].String(), strconv.Itoa(int(free[0].Port()))
 	stop, err = callers.Child("apt-get install redis-server, or brew install redis", "redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", dir,
 		"--save", "", "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0", "--daemonize", "no")
 	return address, stop, err
-}
-
-// await returns when the server answers.
-func await(ctx context.Context, address string) error {
-	const patience, poll = 10 * time.Second, 50 * time.Millisecond
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		conn, err := net.Dial("tcp", address)
-		if err == nil {
-			conn.Close()
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("redis-server does not answer at %s: %w", address, err)
-		case <-time.After(poll):
-		}
-	}
 }
 
 // appender returns what appends records on a connection of its own. It costs the client as little

@@ -49,7 +49,6 @@ const (
 	maxAnswer = 4 << 20 // bytes
 )
 
-// options of one run.
 type options struct {
 	to, stats, secret, assembly, dir string
 	inFlight, batch, payload         int

@@ -32,7 +32,6 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// options of one run.
 type options struct {
 	url, body, rows, backend   string
 	header                     map[string]string

@@ -38,7 +38,6 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// options of one run.
 type options struct {
 	rows, work, url    string
 	array, connections int

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dyno/bench/peers/callers"
+	"dyno/parts/freeport"
 )
 
 // rival is a node that the program starts.
@@ -24,10 +25,11 @@ func (r rival) start(ctx context.Context) (kind dialect, url string, stop func()
 	if r.program == "" || r.data == "" {
 		return kind, "", nil, errors.New("--rival needs --program and --data")
 	}
-	host, err := free()
+	free, err := freeport.Loopback(1)
 	if err != nil {
 		return kind, "", nil, err
 	}
+	host := free[0].String()
 	var prepare, serve []string
 	switch r.name {
 	case "geth":
@@ -50,7 +52,13 @@ func (r rival) start(ctx context.Context) (kind dialect, url string, stop func()
 		return kind, "", nil, err
 	}
 	url = "http://" + host + "/"
-	if err := await(ctx, socketOf(url, kind)); err != nil {
+	if err := callers.Await(ctx, startLimit, func(ctx context.Context) error {
+		s, err := dial(ctx, socketOf(url, kind))
+		if err == nil {
+			s.conn.CloseNow()
+		}
+		return err
+	}); err != nil {
 		stop()
 		return kind, "", nil, fmt.Errorf("starting %s: %w", r.name, err)
 	}
@@ -87,34 +95,5 @@ func (r rival) cometbft(host string) (prepare, serve []string) {
 			"--rpc.laddr", "tcp://"+host, "--p2p.laddr", "tcp://127.0.0.1:0")
 }
 
-// free returns an address that nothing listened on a moment ago: the rivals print none that they
-// chose themselves.
-func free() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
-
 // startLimit bounds the start of a rival.
 const startLimit = 25 * time.Second
-
-// await returns when a WebSocket can be opened.
-func await(ctx context.Context, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
-	for {
-		s, err := dial(ctx, address)
-		if err == nil {
-			s.conn.CloseNow()
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}

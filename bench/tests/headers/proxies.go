@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"dyno/bench/peers/callers"
 	"dyno/parts/freeport"
 )
 
@@ -125,24 +125,8 @@ func (x proxy) run(ctx context.Context, backend string, f func(url string) error
 			err = fmt.Errorf("%w; the proxy ended with %v and said: %.1000s", err, waited, said.String())
 		}
 	}()
-	if err := await(ctx, address); err != nil {
+	if err := callers.Await(ctx, 20*time.Second, callers.Connecting(address)); err != nil {
 		return err
 	}
 	return f("http://" + address)
-}
-
-// await waits until an address accepts connections.
-func await(ctx context.Context, address string) error {
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
-		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		if err == nil {
-			return c.Close()
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-	return errors.New("it does not accept connections")
 }

@@ -22,7 +22,6 @@ type terminal struct {
 	out   output
 }
 
-// ending is how a command ended.
 type ending struct {
 	status int
 	dir    string

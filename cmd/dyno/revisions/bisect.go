@@ -243,7 +243,6 @@ func (c Commit) short() string {
 	return revision.Revision{Hash: c.Hash}.Short() + " (" + c.Subject + ")"
 }
 
-// tried returns the commits that were tried.
 func (x *search) tried() (out []Commit) {
 	for i, c := range x.commits {
 		if x.states[i] != revision.Untried {

@@ -54,7 +54,6 @@ func repository(t *testing.T, texts ...string) {
 	}
 }
 
-// source returns the Source of the program ./server.
 func source(t *testing.T) *Source {
 	t.Helper()
 	var q request.Flags

@@ -38,13 +38,11 @@ func Open(ctx context.Context, start *request.Start, say func(text string)) (*So
 // Close removes the files that were checked out and built.
 func (s *Source) Close() error { return s.repository.Close() }
 
-// build builds the program at a revision.
 func (s *Source) build(ctx context.Context, rev revision.Revision) (revision.Program, error) {
 	s.say("building " + rev.Title())
 	return s.repository.Build(ctx, rev, revision.Package{Dir: s.start.Dir, Name: s.start.Package, Work: s.start.WorkDir})
 }
 
-// side returns one side of a comparison.
 func side(p revision.Program) request.Side {
 	return request.Side{Name: p.Title(), Change: p.Subject, Binary: p.Binary, Dir: p.Dir}
 }

@@ -146,7 +146,6 @@ func (l *figures) list(kind, function string, flags string) string {
 	return "go tool pprof " + flags + "-list '" + regexp.QuoteMeta(function) + "' " + l.file(kind)
 }
 
-// mean returns the mean duration of the waits.
 func mean(of []record.Wait) time.Duration {
 	seconds, n := 0.0, int64(0)
 	for _, w := range of {

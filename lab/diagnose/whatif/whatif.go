@@ -164,7 +164,6 @@ func (f Facts) kind() string {
 	return f.Kind
 }
 
-// model is the model that applies to a removal.
 func (f Facts) model(r Removal) string {
 	switch {
 	case f.computes() && r.CPU == 0:

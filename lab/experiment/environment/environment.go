@@ -179,7 +179,6 @@ func (s *Testbed) UpShared(ctx context.Context) error {
 	return s.up(ctx, func(c scenario.Dependency) bool { return c.Shared })
 }
 
-// up starts the chosen dependencies.
 func (s *Testbed) up(ctx context.Context, chosen func(scenario.Dependency) bool) error {
 	os.MkdirAll(s.logs, 0o755) // if this fails, starting a process reports that its log cannot be created
 	for _, c := range s.programs.Scenario.Dependencies {

@@ -109,7 +109,6 @@ func (b *Generator) feedCommand(f *workload.Feeder) ([]string, error) {
 	return command, nil
 }
 
-// readFile reads a file of the scenario.
 func readFile[T any](sc *scenario.Scenario, name string, read func(io.Reader) (T, error)) (T, error) {
 	f, err := os.Open(sc.Resolve(name))
 	if err != nil {

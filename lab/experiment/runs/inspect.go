@@ -52,7 +52,6 @@ func (b *Runner) inspect(ctx context.Context, d *drive, dir string, t record.Tar
 	return in
 }
 
-// take takes the profiles of one process.
 func (in *inspection) take(ctx context.Context, how profiling.Inspection, t record.Target) {
 	switch {
 	case t.Pprof:

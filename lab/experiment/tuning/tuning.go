@@ -168,7 +168,6 @@ func (t *tuning) build(ctx context.Context) error {
 	return nil
 }
 
-// options returns the options of one experiment of the search.
 func (t *tuning) options(kind, folder string, budget time.Duration, variants ...scenario.Variant) experiment.Options {
 	sc := *t.base.Scenario
 	sc.Mode, sc.Variants, sc.Sweep = kind, variants, nil

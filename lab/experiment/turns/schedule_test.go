@@ -96,7 +96,6 @@ func (l log) restarted() log {
 	return l
 }
 
-// bounded is a scenario with an SLO.
 func bounded() *scenario.Scenario {
 	return &scenario.Scenario{SLO: record.SLO{Latency: map[string]float64{"p99": 10}}}
 }

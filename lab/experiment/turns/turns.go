@@ -104,7 +104,6 @@ func (t *turns) schedule() *schedule {
 	return newSchedule(&t.plan, t.scenario, t.exp.Slices, t.dropped, t.warm)
 }
 
-// over reports whether the turns have ended.
 func (t *turns) over() bool { return t.outOfTime() || t.schedule().over() }
 
 // explain adds the drivers' notes on failures to the experiment's warnings. A slice above the

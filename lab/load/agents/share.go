@@ -172,7 +172,6 @@ func driverNotes(d load.Driver) (about []string, protocol string) {
 	return about, protocol
 }
 
-// occurred returns the kinds of errors that occurred.
 func occurred(errors map[string]int64) map[string]int64 {
 	out := maps.Clone(errors)
 	maps.DeleteFunc(out, func(_ string, n int64) bool { return n == 0 })

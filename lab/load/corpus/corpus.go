@@ -8,6 +8,7 @@
 package corpus
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -252,10 +253,7 @@ func (b *builder) build() (*Corpus, error) {
 	total := 0.0
 	for i, c := range b.classes {
 		out.Classes = append(out.Classes, Class{Name: c.Name, Check: Check{Check: *c.Check}})
-		weights[i] = c.Weight
-		if weights[i] == 0 {
-			weights[i] = 1
-		}
+		weights[i] = cmp.Or(c.Weight, 1)
 		if !(weights[i] > 0) {
 			return nil, fmt.Errorf("%s: the weight is %g; it must be above 0", nameOf(c.Request, i), c.Weight)
 		}

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -19,9 +20,6 @@ func Redirects(status int) bool {
 
 // Redirected describes a redirect that does not count as a success.
 func Redirected(status int, location string) string {
-	if location == "" {
-		location = "no place"
-	}
-	location, _, _ = strings.Cut(redact.URL(location), "?") // a query may contain a token
+	location, _, _ = strings.Cut(redact.URL(cmp.Or(location, "no place")), "?") // a query may contain a token
 	return fmt.Sprintf("%d, a redirect to %.200s; list the status in check.status if that is a success, or write follow: 1", status, location)
 }

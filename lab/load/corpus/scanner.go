@@ -139,7 +139,6 @@ func (s *scanner) word(w string) {
 	s.at += len(w)
 }
 
-// text reads a string.
 func (s *scanner) text() {
 	if s.at == len(s.in) || s.in[s.at] != '"' {
 		s.fail()
@@ -201,7 +200,6 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-// number reads a number.
 func (s *scanner) number() {
 	if s.at < len(s.in) && s.in[s.at] == '-' {
 		s.at++
@@ -223,7 +221,6 @@ func (s *scanner) number() {
 	}
 }
 
-// digits reads at least one digit.
 func (s *scanner) digits() {
 	from := s.at
 	for s.at < len(s.in) && s.in[s.at] >= '0' && s.in[s.at] <= '9' {

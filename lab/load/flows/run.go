@@ -36,7 +36,6 @@ type flow struct {
 	values *corpus.Values
 }
 
-// ending says how a step ended.
 type ending struct {
 	status  load.Status
 	success bool
@@ -68,7 +67,7 @@ func (d *drive) Do(ctx context.Context, o *pool.Arrival) pool.Result {
 			if !d.hurried {
 				intended += int64(s.think)
 			}
-			if !waitUntil(ctx, intended) {
+			if !load.Pause(ctx, time.Duration(intended-monotonic.Now())) {
 				return pool.Result{}
 			}
 			sent = o.SendStep(intended)
@@ -104,22 +103,6 @@ func (e *ending) kind() string {
 		return "check"
 	}
 	return e.status.String()
-}
-
-// waitUntil returns false if ctx is done first.
-func waitUntil(ctx context.Context, at int64) bool {
-	left := time.Duration(at - monotonic.Now())
-	if left <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }
 
 // do sends a step's request and judges the answer.

@@ -41,7 +41,6 @@ func (d *Driver) descriptors(ctx context.Context) (set *descriptorpb.FileDescrip
 	return set, service, nil
 }
 
-// describe returns the method that the driver calls.
 func (d *Driver) describe(ctx context.Context) (protoreflect.MethodDescriptor, error) {
 	set, service, err := d.descriptors(ctx)
 	if err != nil {
@@ -142,7 +141,6 @@ func gather(ctx context.Context, conn *grpc.ClientConn, version, service string)
 	}
 }
 
-// exchange sends one reflection request and returns the files in its answer.
 func exchange(stream grpc.ClientStream, ask *reflection.ServerReflectionRequest) ([]*descriptorpb.FileDescriptorProto, error) {
 	if err := stream.SendMsg(ask); err != nil && !errors.Is(err, io.EOF) { // EOF: RecvMsg returns the reason
 		return nil, err

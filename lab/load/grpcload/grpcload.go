@@ -132,7 +132,6 @@ func (d *Driver) dial() (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+d.addr, d.options...)
 }
 
-// encode encodes the messages and the metadata of one request.
 func (d *Driver) encode(r *corpus.Request) error {
 	messages, err := d.encoded(r.Body)
 	if err != nil {

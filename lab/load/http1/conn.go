@@ -5,7 +5,6 @@ import (
 	"dyno/lab/load/http1/wire"
 )
 
-// connState is the state of a connection.
 type connState uint8
 
 const (

@@ -13,6 +13,7 @@
 package http1
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"runtime"
@@ -102,11 +103,7 @@ func (d *Driver) threads(connections int) int {
 	if d.config.Corpus.Supply != nil {
 		return 1 // requests that are sent once are sent in order, which needs a single thread
 	}
-	n := d.config.Threads
-	if n == 0 {
-		n = runtime.NumCPU() / 4
-	}
-	return max(1, min(n, connections))
+	return max(1, min(cmp.Or(d.config.Threads, runtime.NumCPU()/4), connections))
 }
 
 var _ load.Driver = (*Driver)(nil)

@@ -100,7 +100,6 @@ func endpoint(a unix.Sockaddr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// connectStatus returns the status for a failure to connect.
 func connectStatus(err error) load.Status {
 	if errors.Is(err, unix.ECONNREFUSED) {
 		return load.Refused

@@ -63,7 +63,6 @@ func drive(t *testing.T, p load.Plan, c Config) record.Totals {
 	return totals
 }
 
-// idOf returns the id of a call.
 func idOf(call []byte) string {
 	_, rest, _ := strings.Cut(string(call), `"id":"`)
 	id, _, _ := strings.Cut(rest, `"`)

@@ -108,7 +108,6 @@ func expect(t *testing.T, totals record.Totals, offered int, want ...string) {
 	}
 }
 
-// get is a corpus of one GET.
 func get() *corpus.Corpus {
 	return &corpus.Corpus{Requests: []corpus.Request{{Method: http.MethodGet, Path: "/"}}, Classes: make([]corpus.Class, 1)}
 }

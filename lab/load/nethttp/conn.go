@@ -97,7 +97,6 @@ func NewConn(target *url.URL, settings *tls.Config, http2 bool) *Conn {
 	return newConn(&dialer{tls: settings}, address(target), target.Scheme == "https", http2)
 }
 
-// address returns a URL's host and port.
 func address(u *url.URL) string { return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), u.Scheme)) }
 
 func newConn(d *dialer, addr string, secure, http2 bool) *Conn {

@@ -210,7 +210,7 @@ func (r *poolRun) serve(worker int) {
 
 // loop runs a worker of the closed model: it makes its next call when the last one has ended.
 func (r *poolRun) loop(worker int) {
-	if !r.pause(time.Duration(r.plan.Start - monotonic.Now())) {
+	if !load.Pause(r.working, time.Duration(r.plan.Start-monotonic.Now())) {
 		return
 	}
 	for monotonic.Now() < r.plan.SendUntil() && r.working.Err() == nil {
@@ -219,21 +219,9 @@ func (r *poolRun) loop(worker int) {
 			return
 		}
 		r.do(d, worker, d.intended)
-		if r.pool.Think > 0 && !r.pause(r.pool.Think) {
+		if r.pool.Think > 0 && !load.Pause(r.working, r.pool.Think) {
 			return
 		}
-	}
-}
-
-// pause waits; it returns false if the run ends first.
-func (r *poolRun) pause(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-r.working.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }
 

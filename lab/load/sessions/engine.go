@@ -120,7 +120,6 @@ func begin(ctx context.Context, plan *load.Plan) (err error) {
 	return nil
 }
 
-// drive is the state of one Drive.
 type drive struct {
 	plan      *load.Plan
 	driver    Driver
@@ -151,7 +150,7 @@ func (d *drive) openAll(ctx, living context.Context) {
 				if i >= len(d.sessions) {
 					return
 				}
-				if pause(ctx, time.Until(begin.Add(time.Duration(i)*openEvery))) {
+				if load.Pause(ctx, time.Until(begin.Add(time.Duration(i)*openEvery))) {
 					d.open(ctx, living, i, timeout)
 				}
 			}
@@ -181,21 +180,6 @@ func (d *drive) open(ctx, living context.Context, i int, timeout time.Duration) 
 	})
 }
 
-// pause waits; it returns false if ctx is done first.
-func pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
 // send sends the messages of a group's sessions at their intended times, until the plan's sending
 // ends.
 func (d *drive) send(ctx, living context.Context, k int) {
@@ -221,7 +205,7 @@ func (d *drive) send(ctx, living context.Context, k int) {
 		g.send(living, &d.sessions[i], at)
 	}
 	g.awaits(math.MaxInt64)
-	pause(ctx, time.Duration(until-monotonic.Now()))
+	load.Pause(ctx, time.Duration(until-monotonic.Now()))
 }
 
 // turn advances the windows even if nothing happens, and ends the messages that have timed out.
@@ -242,7 +226,7 @@ func (d *drive) turn(done <-chan struct{}) {
 
 // drain waits until no message is pending, or until the plan's drain is over.
 func (d *drive) drain(ctx context.Context) {
-	for monotonic.Now() < d.plan.DrainUntil() && d.pending() && pause(ctx, time.Millisecond) {
+	for monotonic.Now() < d.plan.DrainUntil() && d.pending() && load.Pause(ctx, time.Millisecond) {
 	}
 }
 

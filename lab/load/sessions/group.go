@@ -25,7 +25,6 @@ type group struct {
 	ended    bool // guarded by mu: nothing is recorded any more
 }
 
-// session is one session of a drive.
 type session struct {
 	group    *group
 	conn     Session // nil: it could not be opened

@@ -192,7 +192,7 @@ func (f *feeding) Receive(ctx context.Context) (Received, error) {
 	if f.n++; f.i == 0 && f.n > 5 {
 		return Received{}, io.ErrUnexpectedEOF
 	}
-	if !pause(ctx, 10*time.Millisecond) {
+	if !load.Pause(ctx, 10*time.Millisecond) {
 		return Received{}, ctx.Err()
 	}
 	return Received{Frames: 1, Bytes: 3}, nil

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -44,10 +45,7 @@ func readK6(line []byte) (request, bool) {
 	if group := tags["group"]; group == "::setup" || group == "::teardown" || !(p.Data.Value >= 0) || p.Data.Time.IsZero() {
 		return request{}, false
 	}
-	q := request{user: p.Data.Metadata["vu"], done: p.Data.Time.UnixNano(), took: int64(math.Min(p.Data.Value, 3.6e6) * 1e6)}
-	if q.user == "" {
-		q.user = tags["vu"]
-	}
+	q := request{user: cmp.Or(p.Data.Metadata["vu"], tags["vu"]), done: p.Data.Time.UnixNano(), took: int64(math.Min(p.Data.Value, 3.6e6) * 1e6)}
 	if len(q.user) > maxName {
 		q.user = ""
 	}

@@ -69,7 +69,6 @@ var (
 	errNoEnd     = errors.New(`it ended without the line {"end":true}: the command ended before its work did; see its log`)
 )
 
-// next returns the next window, or errEnd.
 func (s *stream) next() (*window, error) {
 	s.line++
 	if !s.lines.Scan() {

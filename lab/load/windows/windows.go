@@ -53,7 +53,6 @@ type windowLine struct {
 	Hists  map[string]histogram `json:"hists,omitempty"` // histograms by tag
 }
 
-// endLine is the last line.
 type endLine struct {
 	End   bool   `json:"end"`
 	Error string `json:"error,omitempty"`

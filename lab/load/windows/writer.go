@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,10 +51,7 @@ func (w *Writer) Window(win record.Window, hists map[string]*hdrhistogram.Histog
 func (w *Writer) Close(err error) error {
 	end := endLine{End: true}
 	if err != nil {
-		end.Error = err.Error()
-		if end.Error == "" {
-			end.Error = "it failed without saying why"
-		}
+		end.Error = cmp.Or(err.Error(), "it failed without saying why")
 	}
 	return w.line(end)
 }

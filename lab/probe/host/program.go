@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 )
@@ -31,15 +32,22 @@ func ProgramOf(pid int) (p Program) {
 		return p
 	}
 	p.Module, p.Package = info.Main.Path, info.Path
+	p.Commit, p.Modified = Revision(info)
+	return p
+}
+
+// Revision returns the commit that a build recorded, if it did, and whether it included uncommitted
+// changes.
+func Revision(info *debug.BuildInfo) (commit string, modified bool) {
 	for _, set := range info.Settings {
 		switch set.Key {
 		case "vcs.revision":
-			p.Commit = set.Value
+			commit = set.Value
 		case "vcs.modified":
-			p.Modified = set.Value == "true"
+			modified = set.Value == "true"
 		}
 	}
-	return p
+	return commit, modified
 }
 
 // Command returns the kernel's name of a process, at most 15 bytes; empty: it cannot be read. The

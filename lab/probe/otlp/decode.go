@@ -69,7 +69,6 @@ func decodeProtobuf(body []byte, out *batch) error {
 	})
 }
 
-// decodeSpan reads a Span.
 func (b *batch) decodeSpan(body []byte) error {
 	var s span
 	var trace, id, parent []byte

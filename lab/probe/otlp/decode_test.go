@@ -12,7 +12,6 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// decodeGenerated decodes with the generated code.
 func decodeGenerated(body []byte, out *batch) error {
 	var request collector.ExportTraceServiceRequest
 	if err := proto.Unmarshal(body, &request); err != nil {

@@ -70,7 +70,6 @@ func (r *Receiver) refuse(w http.ResponseWriter, kind string, code int, err erro
 	reply(w, kind, code, status{strings.ToValidUTF8(err.Error(), "?")})
 }
 
-// readBody returns the body, or an error with its status code.
 func readBody(w http.ResponseWriter, req *http.Request) (body []byte, code int, err error) {
 	var in io.Reader = http.MaxBytesReader(w, req.Body, maxBody)
 	switch encoding := req.Header.Get("Content-Encoding"); encoding {

@@ -105,7 +105,6 @@ func TestBoundOfATrace(t *testing.T) {
 	}
 }
 
-// many returns traces of one span each.
 func many(from, n int) []span {
 	spans := make([]span, n)
 	for i := range spans {

@@ -5,6 +5,7 @@
 package quantity
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -19,12 +20,7 @@ type Error struct {
 	Hint string
 }
 
-func (e *Error) Error() string {
-	if e.Hint == "" {
-		return "it is not understood"
-	}
-	return e.Hint
-}
+func (e *Error) Error() string { return cmp.Or(e.Hint, "it is not understood") }
 
 // Hint returns the Hint of an error of this package; empty: it has none, or err is another error.
 func Hint(err error) string {
@@ -59,7 +55,6 @@ var units = map[string]string{
 	"ns": "ns", "us": "us", "µs": "us", "μs": "us", "ms": "ms", "s": "s", "m": "m", "h": "h", // U+00B5 and U+03BC
 }
 
-// unit returns Go's unit for a word.
 func unit(word string) (string, bool) {
 	if word == "M" { // a minute, a month or a million
 		return "", false

@@ -90,7 +90,6 @@ func JUnit(w io.Writer, r *report.Report, gate *compare.Outcome) error {
 	return s.write(w)
 }
 
-// write writes a suite as a file.
 func (s suite) write(w io.Writer) error {
 	s.Tests = len(s.Cases)
 	if _, err := io.WriteString(w, xml.Header); err != nil {

@@ -2,7 +2,9 @@ package format
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/url"
 	"slices"
@@ -21,6 +23,14 @@ var Kinds = map[string]string{
 	record.KindCompare:  "comparison",
 	record.KindSweep:    "sweep",
 	record.KindDiagnose: "diagnosis",
+}
+
+// JSON writes a value as one object, indented, with characters such as < as they are.
+func JSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
 }
 
 // MetricValue formats a value of the metric.

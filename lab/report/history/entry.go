@@ -35,7 +35,6 @@ type Commit struct {
 	Time    time.Time `json:"time,omitzero"`
 }
 
-// key identifies the commit.
 func (c Commit) key() string {
 	if c.Hash != "" {
 		return c.Hash

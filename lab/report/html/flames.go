@@ -18,7 +18,6 @@ func flameKinds(f *view.Profiles) (out []view.FlameKind) {
 	return out
 }
 
-// flameVariants returns the variants that have a flame graph.
 func flameVariants(f *view.Profiles) (out []string) {
 	for _, g := range f.Graphs {
 		if !slices.Contains(out, g.Variant) {

@@ -6,7 +6,6 @@ package jsonv1
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -33,10 +32,7 @@ const (
 // dyno.comparison/1, dyno.diagnosis/1, and dyno.run/1 for ladders and sweeps. Unknown values are
 // null.
 func Write(w io.Writer, r *report.Report) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(Object(r)); err != nil {
+	if err := format.JSON(w, Object(r)); err != nil {
 		return fmt.Errorf("encoding the report: %w", err)
 	}
 	return nil
@@ -149,10 +145,7 @@ func scalingCurves(r *report.Report) []view.ScalingCurve {
 
 func runObject(r *report.Report) any {
 	all, valid := r.Count()
-	sweep := r.Sweep
-	if sweep == nil {
-		sweep = &view.Sweep{}
-	}
+	sweep := cmp.Or(r.Sweep, &view.Sweep{})
 	return struct {
 		Schema    string              `json:"schema"`
 		Kind      string              `json:"kind"`

@@ -151,7 +151,6 @@ func (v *View) due(round int) bool {
 	return true
 }
 
-// turn shows a turn.
 func (v *View) turn(text string, left time.Duration) {
 	line := v.Elapsed() + "  " + text
 	if left > 0 {

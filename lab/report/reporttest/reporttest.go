@@ -90,7 +90,6 @@ func (m *Made) AddJob(role, variant string, round, n int) *record.Run {
 	return r
 }
 
-// add adds a run with a load per second.
 func (m *Made) add(step record.RunSpec, perSecond float64) *record.Run {
 	variant := step.Variant
 	limit := m.Limits[variant] * (1 + 0.01*m.rng.NormFloat64())

@@ -63,7 +63,6 @@ func diagnosis(r *report.Report) Section {
 // Quadrant is the chart of the diagnosed variants by CPU use and waiting.
 type Quadrant struct{ *report.Report }
 
-// diagnosed makes the block of one diagnosis.
 func diagnosed(r *report.Report, d *diagnose.Diagnosis) Block {
 	badge := Span{S: format.Verdict(d), Class: "badge " + certainty(d)}
 	g := Group{Class: "diagnosis"}

@@ -98,7 +98,6 @@ func pauses(r *report.Report) Section {
 	return Section{ID: "pauses", Title: "GC pauses", Blocks: []Block{Chart{Pauses(r.Pauses)}}}
 }
 
-// runs is the section with the list of all runs.
 func runs(r *report.Report) Section {
 	if len(r.Runs) == 0 {
 		return Section{}

@@ -253,10 +253,8 @@ func (Facts) block()   {}
 func (Chart) block()   {}
 func (Pre) block()     {}
 
-// plain returns a text of one span.
 func plain(s string) []Span { return []Span{{S: s}} }
 
-// lines returns list items of plain texts.
 func lines(texts []string) (out []Item) {
 	for _, s := range texts {
 		out = append(out, Item{Spans: plain(s)})
@@ -284,12 +282,10 @@ func tableOf[T any](name string, columns []format.Column[T], of []T) Table {
 	return t
 }
 
-// words returns a column of texts.
 func words[T any](head string, cell func(T) string) format.Column[T] {
 	return format.Column[T]{Head: head, Short: head, Cell: cell}
 }
 
-// figure returns a column of numbers.
 func figure[T any](head, unit, short string, cell func(T) string) format.Column[T] {
 	return format.Column[T]{Head: head, Unit: unit, Short: short, Number: true, Cell: cell}
 }

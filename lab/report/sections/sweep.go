@@ -61,7 +61,6 @@ func pointTable(of *view.Scaling) Table {
 	return t
 }
 
-// sessions is the section of the runs with sessions.
 func sessions(r *report.Report) Section {
 	if r.SessionRuns == nil {
 		return Section{}

@@ -42,7 +42,6 @@ func ofSlices(e *record.Experiment) (all []Series, last time.Time) {
 	return all, last
 }
 
-// slice adds the points of a slice.
 func (r *rows) slice(s *record.Slice) {
 	per := func(n int64) float64 { return float64(n) / s.Length.Seconds() }
 	r.add("dyno_offered_per_second", per(s.Offered))

@@ -1,7 +1,6 @@
 package tuned
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -13,12 +12,7 @@ import (
 )
 
 // JSON writes the result as one object.
-func JSON(w io.Writer, r *Result) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(r)
-}
+func JSON(w io.Writer, r *Result) error { return format.JSON(w, r) }
 
 // Print writes the result for people.
 func Print(w io.Writer, r *Result) error {

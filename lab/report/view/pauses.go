@@ -61,7 +61,6 @@ func countPauses(runs []*record.Run) map[int]int64 {
 	return n
 }
 
-// saturated returns the runs that saturated a variant.
 func saturated(e *record.Experiment, variant string) []*record.Run {
 	return e.Select(func(r *record.Run) bool {
 		return r.Spec.Role == record.RoleSaturate && r.Spec.Variant == variant && r.Invalid == ""

@@ -184,7 +184,6 @@ func newTrace(r *record.Run, points int) Trace {
 	return t
 }
 
-// point adds the windows as one point.
 func (t *Trace) point(ws []record.Window, begin int64, gauges []string) {
 	from := float64(ws[0].Start-begin) / 1e9
 	to := float64(ws[len(ws)-1].Start-begin)/1e9 + record.WindowLength.Seconds()

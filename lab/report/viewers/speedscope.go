@@ -19,7 +19,6 @@ var kinds = []struct{ profile, value, name, unit string }{
 	{record.ProfileGoroutine, record.ValueGoroutines, "goroutines", "none"},
 }
 
-// file is the format of Speedscope.
 type file struct {
 	Schema   string    `json:"$schema"`
 	Exporter string    `json:"exporter"`

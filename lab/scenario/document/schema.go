@@ -130,7 +130,6 @@ func (s *Schema) at(url string) rule {
 	return object
 }
 
-// fields lists the names of a mapping's fields.
 func (r rule) fields() []string {
 	properties, _ := r["properties"].(map[string]any)
 	names := make([]string, 0, len(properties))
@@ -141,7 +140,6 @@ func (r rule) fields() []string {
 	return names
 }
 
-// field returns the rule of one field.
 func (r rule) field(name string) (rule, bool) {
 	properties, _ := r["properties"].(map[string]any)
 	field, ok := properties[name].(map[string]any)

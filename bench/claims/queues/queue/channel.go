@@ -71,7 +71,6 @@ func (q *Channel[T]) Stats() Stats {
 	return Stats{Refused: q.refused.Load(), Waits: q.waits.Load(), Peak: int(q.peak.Load())}
 }
 
-// raise raises a peak to n.
 func raise(peak *atomic.Int64, n int64) {
 	for old := peak.Load(); n > old && !peak.CompareAndSwap(old, n); old = peak.Load() {
 	}

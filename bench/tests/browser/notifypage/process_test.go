@@ -58,7 +58,6 @@ func start(t *testing.T, args ...string) notifyd {
 	return notifyd{"http://" + ready.Listen, "http://" + ready.Debug}
 }
 
-// post posts JSON to the API.
 func (n notifyd) post(t *testing.T, path, body string, into any) {
 	t.Helper()
 	answer, err := http.Post(n.api+path, "application/json", strings.NewReader(body))

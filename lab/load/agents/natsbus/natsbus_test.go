@@ -15,7 +15,6 @@ import (
 
 const token = "0123456789abcdef0123456789abcdef"
 
-// write writes PEM blocks into a file.
 func write(t *testing.T, blocks ...*pem.Block) (file string) {
 	t.Helper()
 	var text bytes.Buffer

@@ -97,7 +97,6 @@ func (p *Parser) Feed(in []byte, known *KnownHead) (rest []byte, v Verdict) {
 	return p.resume(rest)
 }
 
-// resume parses on from any state.
 func (p *Parser) resume(in []byte) (rest []byte, v Verdict) {
 	for {
 		if p.inLines() {

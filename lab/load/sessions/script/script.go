@@ -273,7 +273,6 @@ type counter struct {
 	frames uint64 // frames so far, if every frame acknowledges a message
 }
 
-// read returns what a received message stands for.
 func (c *counter) read(message []byte) (r sessions.Received) {
 	if c.script.frames.holds(message) {
 		r.Frames = 1
