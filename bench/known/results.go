@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -63,6 +64,9 @@ func (r results) keep(file string, failed error) (results, error) {
 		r.Steps = sum.rows
 		r.Made = r.Made.Beside(was.Made)
 	}
+	slices.SortStableFunc(r.Steps, func(a, b map[string]any) int {
+		return cmp.Compare(count(a["name"] == "all"), count(b["name"] == "all"))
+	})
 	return r, errors.Join(failed, stored.Write(file, r))
 }
 
