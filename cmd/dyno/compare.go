@@ -145,7 +145,7 @@ include the noise floor: by how much two processes of A differ on this machine.`
 				if pair.Same() {
 					return c.same(pair, o.Metric, judge)
 				}
-				o.Scenario, o.Profiled = pair.Scenario, true
+				o.Scenario, o.Profiled, o.Revisions = pair.Scenario, true, []string{pair.A.Revision.Hash, pair.B.Revision.Hash}
 			}
 			err = c.execute(cmd.Context(), o, judge)
 			if c.exp != nil && !written { // the experiment ended without a result

@@ -63,6 +63,7 @@ type Options struct {
 	Profile time.Duration
 	// Concurrency compares all variants of jobs at this concurrency; 0: each at its best.
 	Concurrency int
+	Revisions   []string // commits of the two sides of a comparison; nil: the programs say which they are of
 	// Binaries are programs that several experiments share; nil: the experiment builds its own.
 	Binaries *environment.Binaries
 	NoPMQoS  bool // do not keep the CPUs out of deep idle states, in which they wake up slowly
@@ -221,7 +222,7 @@ type executor struct {
 // newExecutor returns an executor. It builds nothing and makes no folder.
 func newExecutor(o Options, how kind, variants []scenario.Variant) *executor {
 	x := &executor{opts: o, kind: how, variants: variants, dropped: map[string]bool{}}
-	x.exp = &record.Experiment{Name: o.Scenario.Name, Kind: o.Scenario.Mode, Scenario: o.Scenario.Text, Service: o.Scenario.Name, Metric: o.Metric, SLO: o.Scenario.SLO}
+	x.exp = &record.Experiment{Name: o.Scenario.Name, Kind: o.Scenario.Mode, Scenario: o.Scenario.Text, Service: o.Scenario.Name, Metric: o.Metric, SLO: o.Scenario.SLO, Revisions: o.Revisions}
 	for _, v := range variants {
 		args := append([]string(nil), v.Args...) // saving redacts the record's copy
 		x.exp.Variants = append(x.exp.Variants, record.Variant{Name: v.Name, Change: v.Change, Why: v.Why, Args: args, Values: v.Values, Units: units(o.Scenario, v), Reference: v.Reference})

@@ -316,9 +316,11 @@ type Experiment struct {
 	SLO      SLO       `json:"slo"`
 	Variants []Variant `json:"variants,omitempty"` // in ladder order; the first is the baseline
 	Programs []Program `json:"programs,omitempty"` // whose processes took turns, each once
-	Machine  Machine   `json:"machine"`
-	Order    []string  `json:"runs"` // IDs of the runs, in the order they ran
-	Warnings []string  `json:"warnings,omitempty"`
+	// Revisions are the commits of A and B where the lab built both; empty: the folder as it was.
+	Revisions []string `json:"revisions,omitempty"`
+	Machine   Machine  `json:"machine"`
+	Order     []string `json:"runs"` // IDs of the runs, in the order they ran
+	Warnings  []string `json:"warnings,omitempty"`
 	// Budget bounds the time that the experiment may take; 0: as long as its plan needs.
 	Budget     time.Duration `json:"budget_ns,omitempty"`
 	InProgress *InProgress   `json:"under_way,omitempty"` // nil: it has ended

@@ -55,6 +55,9 @@ func madeOf(e *record.Experiment) Made {
 			m.Base = commits[0]
 		}
 	}
+	if len(e.Revisions) == 2 { // built in folders that git does not know
+		m.Base, m.Commit, m.Modified = e.Revisions[0], e.Revisions[1], e.Revisions[1] == ""
+	}
 	return m
 }
 

@@ -29,6 +29,10 @@ func TestMade(t *testing.T) {
 	if made := build(one, record.Program{Package: "a/cmd/a"}); made.Commit != "" || made.Base != "" {
 		t.Errorf("of a commit and an unknown one: %+v", made)
 	}
+	built := report.Build(&record.Experiment{Kind: record.KindCompare, Programs: []record.Program{{Package: "a"}}, Revisions: []string{"c1", "c2"}, Outcome: &record.Outcome{}}).Made
+	if built.Commit != "c2" || built.Base != "c1" || built.Modified {
+		t.Errorf("of two revisions: %+v", built)
+	}
 	if float64(made.Others) != 0.02 || float64(made.Steal) != 0.04 {
 		t.Errorf("others took %v, the hypervisor %v", made.Others, made.Steal)
 	}
