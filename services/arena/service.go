@@ -109,15 +109,17 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		s.key = s.keys.Current()
 	}
 	lobby.record = s.record
+	if err := f.nodes.join(ctx, s, env); err != nil {
+		return daemon.Running{}, err
+	}
+	// What the debug address shows is complete before it is asked.
 	if err := expose(env, s, stats); err != nil {
+		s.part()
 		return daemon.Running{}, err
 	}
 	env.Debug.HandleFunc("GET /debug/arena/rooms/{id}", s.debugRoom)
 	env.Board("/debug/arena/", board)
 	env.Debug.HandleFunc("GET /debug/arena/presence", s.debugPresence)
-	if err := f.nodes.join(ctx, s, env); err != nil {
-		return daemon.Running{}, err
-	}
 	beats, front, err := s.exchange(f.beats, env)
 	if err != nil {
 		return daemon.Running{}, err

@@ -14,10 +14,10 @@ const build = "2.6.1-ledgersync"
 
 // info is the method server_info. TestMembers has rippled's members that are left out.
 func (s *Server) info(ctx context.Context, c *call) ([]byte, error) {
-	now := s.config.Now()
+	now, v := s.config.Now(), s.hot.view.Load() // of one view: the newest ledger is one of the complete ones
 	info := map[string]any{
 		"build_version":              build,
-		"complete_ledgers":           s.hot.view.Load().stored.String(),
+		"complete_ledgers":           v.stored.String(),
 		"hostid":                     "ledgersync",
 		"jq_trans_overflow":          "0", // it takes no transactions
 		"load_factor":                1,
@@ -31,7 +31,7 @@ func (s *Server) info(ctx context.Context, c *call) ([]byte, error) {
 	if id := s.config.Network(); id != nil {
 		info["network_id"] = *id
 	}
-	p, err := s.newest(ctx)
+	p, err := s.newest(ctx, v)
 	switch {
 	case err == nil:
 		info["server_state"] = "full"

@@ -35,7 +35,7 @@ func (s *Server) find(ctx context.Context, at specifier, version int) (p *answer
 	case !at.newest:
 		p, err = s.page(ctx, at.index)
 	default:
-		p, err = s.newest(ctx)
+		p, err = s.newest(ctx, s.hot.view.Load())
 		if errors.Is(err, store.ErrMissing) {
 			err = nothing(version)
 		}

@@ -192,8 +192,9 @@ func (s *Server) pageByHash(ctx context.Context, h xrpl.Hash) (*answer.Page, err
 	return s.page(ctx, index)
 }
 
-func (s *Server) newest(ctx context.Context) (*answer.Page, error) {
-	index := s.hot.view.Load().newest()
+// newest returns the newest ledger of a view.
+func (s *Server) newest(ctx context.Context, v *view) (*answer.Page, error) {
+	index := v.newest()
 	if index == 0 {
 		return nil, store.ErrMissing
 	}
