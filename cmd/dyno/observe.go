@@ -77,7 +77,7 @@ what the kernel does for it. Of a process on this machine, /proc has the CPU tim
 				}
 			}
 			if p.PID == 0 {
-				p.PID = local(p.Debug.URL)
+				p.PID, p.Guessed = local(p.Debug.URL), true
 			}
 			p.Say = func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
 			return printObserved(cmd, p, rate, asJSON)

@@ -6,6 +6,7 @@
 package looks
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"dyno/lab/probe/host"
 	"dyno/lab/probe/procfs"
 	"dyno/lab/probe/profiling"
+	"dyno/lab/record/redact"
 	"dyno/lab/scenario/document"
 )
 
@@ -33,6 +35,7 @@ type Plan struct {
 	Metrics profiling.Address // page of metrics; without a URL there is none
 	Counter string            // on that page, which must have it; empty: none is named
 	PID     int               // of the process, if it is on this machine; 0: it is not known
+	Guessed bool              // PID is the process that listens at the address, which may only forward to another one
 	For     time.Duration
 	Say     func(text string) // takes a line of progress
 }
@@ -60,6 +63,9 @@ func Take(ctx context.Context, p Plan) (observe.Facts, error) {
 	w := &watch{Plan: p, debug: profiling.NewSingle(p.Debug), profiling: true, tracing: true, statistics: true, began: time.Now()}
 	defer w.debug.Close()
 	if err := w.check(ctx); err != nil {
+		return w.facts, err
+	}
+	if err := w.checkPID(ctx); err != nil {
 		return w.facts, err
 	}
 	if w.PID > 0 {
@@ -146,6 +152,27 @@ func (w *watch) check(ctx context.Context) error {
 			`import _ "net/http/pprof" and serve http.DefaultServeMux on a private address`, err)
 	}
 	return fmt.Errorf("--debug: %w", err)
+}
+
+// checkPID compares the command line of the process with the one that the debug address reports: a
+// process that listens on loopback may be a tunnel.
+func (w *watch) checkPID(ctx context.Context) error {
+	if w.PID == 0 {
+		return nil
+	}
+	reported, err := w.debug.Page(ctx, profiling.PathPprof+"cmdline")
+	ran, failed := os.ReadFile("/proc/" + strconv.Itoa(w.PID) + "/cmdline")
+	same := err == nil && failed == nil && bytes.Equal(bytes.TrimRight(reported, "\x00"), bytes.TrimRight(ran, "\x00"))
+	switch {
+	case !same && w.Guessed:
+		w.PID = 0
+	case !same && err == nil && failed == nil:
+		words := func(line []byte) string {
+			return redact.Text(string(bytes.ReplaceAll(bytes.TrimRight(line, "\x00"), []byte{0}, []byte{' '})))
+		}
+		return fmt.Errorf("--pid: the command line of process %d is %q, and that of the process at %s is %q; leave --pid out if it runs elsewhere", w.PID, words(ran), w.Debug, words(reported))
+	}
+	return nil
 }
 
 func (w *watch) checkMetrics(ctx context.Context) error {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/pprof"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -205,6 +206,33 @@ func TestFirstRequest(t *testing.T) {
 		if _, err := Take(t.Context(), Plan{Debug: serve(t, nil), Metrics: metrics, For: time.Hour, Say: silent}); err == nil || !strings.Contains(err.Error(), "--metrics: ") || !strings.Contains(err.Error(), metrics.URL) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A process that listens on loopback may forward to another one, whose CPU time is not its own.
+func TestTunnel(t *testing.T) {
+	other := serve(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/debug/pprof/cmdline" {
+			w.Write([]byte("./elsewhere\x00--port\x006060"))
+			return true
+		}
+		return false
+	})
+	for _, tt := range []struct {
+		at      profiling.Address
+		guessed bool
+		want    int
+	}{{serve(t, nil), true, os.Getpid()}, {serve(t, nil), false, os.Getpid()}, {other, true, 0}} {
+		w := &watch{Plan: Plan{Debug: tt.at, PID: os.Getpid(), Guessed: tt.guessed}, debug: profiling.NewSingle(tt.at)}
+		if err := w.checkPID(t.Context()); err != nil || w.PID != tt.want {
+			t.Errorf("%+v: %d, %v", tt, w.PID, err)
+		}
+		w.debug.Close()
+	}
+	w := &watch{Plan: Plan{Debug: other, PID: os.Getpid()}, debug: profiling.NewSingle(other)}
+	defer w.debug.Close()
+	if err := w.checkPID(t.Context()); err == nil || !strings.Contains(err.Error(), "./elsewhere --port 6060") || !strings.Contains(err.Error(), other.URL) {
+		t.Error(err)
 	}
 }
 
