@@ -119,29 +119,26 @@ func (r *run) metric(b *benchmark, unit string) metric {
 	}
 	var figures [2][]float64
 	for _, x := range b.rounds {
-		var logs []float64
 		var own [2][]float64
 		for _, block := range x.blocks {
 			was, okA := block[0][unit]
 			is, okB := block[1][unit]
-			if !okA || !okB {
-				continue
-			}
-			own[0], own[1] = append(own[0], was), append(own[1], is)
-			if was+shift > 0 && is+shift > 0 {
-				logs = append(logs, math.Log((is+shift)/(was+shift)))
+			if okA && okB {
+				own[0], own[1] = append(own[0], was), append(own[1], is)
 			}
 		}
-		if len(own[0]) > 0 {
-			m.pairs = append(m.pairs, [2]float64{compare.Median(own[0]), compare.Median(own[1])})
+		if len(own[0]) == 0 {
+			continue
 		}
+		pair := [2]float64{level(unit, own[0]), level(unit, own[1])}
+		m.pairs = append(m.pairs, pair)
 		for side := range figures {
 			figures[side] = append(figures[side], own[side]...)
 		}
-		if len(logs) == 0 {
+		if pair[0]+shift <= 0 || pair[1]+shift <= 0 {
 			continue
 		}
-		sample := compare.Median(logs)
+		sample := math.Log((pair[1] + shift) / (pair[0] + shift))
 		m.all.Logs = append(m.all.Logs, sample)
 		if x.confirms {
 			m.confirm.Logs = append(m.confirm.Logs, sample)
@@ -259,6 +256,7 @@ func (r *run) compareAll(metrics map[*benchmark][]metric) map[*benchmark][]compa
 			switch {
 			case m.exact:
 				*c = compare.Exact(m.unit, m.better, r.Sides[0].Title, r.Sides[1].Title, m.was, m.is)
+			case b.same(m.unit):
 			case b.suspects[m.unit] && len(m.confirm.Logs) >= compare.MinSamples && !m.hasty(m.confirm):
 				suspects, into = append(suspects, m.confirm), append(into, c)
 			case b.suspects[m.unit]:
@@ -278,6 +276,13 @@ func (r *run) compareAll(metrics map[*benchmark][]metric) map[*benchmark][]compa
 	for i, c := range compare.Holm(suspects) {
 		c.NoiseFloor = into[i].NoiseFloor
 		*into[i] = c
+	}
+	for b, all := range out {
+		at := func(unit string) int { return slices.IndexFunc(metrics[b], func(m metric) bool { return m.unit == unit }) }
+		if elapsed, cpu := at(Time), at(CPU); b.single && elapsed >= 0 && cpu >= 0 {
+			all[cpu] = all[elapsed]
+			all[cpu].Metric = CPU
+		}
 	}
 	return out
 }

@@ -115,7 +115,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(temp)
-	r := &run{Options: o, temp: temp, warnings: slices.Clone(o.Warnings), random: rand.New(rand.NewPCG(o.Seed, 0)), units: map[string]int{}, reported: map[string]bool{CPU: true}, allowed: pinnable()}
+	r := &run{Options: o, temp: temp, warnings: slices.Clone(o.Warnings), random: rand.New(rand.NewPCG(o.Seed, 0)), units: map[string]int{}, reported: map[string]bool{CPU: true}}
 	r.runJob, r.link = r.execute, r.pair
 	if err := os.MkdirAll(r.scratch(), 0o755); err != nil {
 		return nil, err

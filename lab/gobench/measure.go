@@ -290,11 +290,11 @@ func (r *run) blocks(list []*benchmark, until time.Time) int {
 func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number int, into *round, bases *[2]time.Duration) error {
 	var figures block
 	var errs [2]error
-	first, cpus := r.random.IntN(2), r.oneCPU(b)
+	first := r.random.IntN(2)
 	for _, side := range []int{first, 1 - first} {
 		r.turn(r.generation, b.title())
-		j := job{paths[side], b.pkg.sides[side].dir, b.pattern(), b.procs, b.count, "2x", b.length, 0, cpus}
-		if number == 0 && b.n >= leastN {
+		j := job{paths[side], b.pkg.sides[side].dir, b.pattern(), b.procs, b.count, "2x", b.length, 0}
+		if number == 0 && b.n >= leastN && !b.single {
 			o, err := r.runJob(ctx, j)
 			if err != nil {
 				return err
@@ -324,19 +324,15 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 		for unit, better := range o.units {
 			r.units[unit] = better
 		}
-		for _, x := range o.readings {
-			if x.name == b.name && x.n == b.n {
-				figures[side] = x.values // the last one: those before are warm-up
-			}
-		}
-		if figures[side] == nil {
+		if figures[side] = slice(o.readings, b); figures[side] == nil {
 			errs[side] = errors.New("it prints no result")
 			continue
 		}
-		b.several = b.several || usesSeveral(o)
 		// Both processes run each benchmark with 1 iteration first, unless it loops by b.Loop; then
 		// with 2 and n, each as often as count says. So the difference is that of n-2 iterations.
-		if used := o.cpu - bases[side]; b.n >= leastN && used > 0 {
+		if used := o.cpu - bases[side]; b.single {
+			figures[side][CPU] = figures[side][Time]
+		} else if b.n >= leastN && used > 0 {
 			figures[side][CPU] = float64(used) / float64(b.count*(b.n-2))
 		}
 	}
@@ -347,6 +343,40 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 	b.failures = 0
 	into.blocks = append(into.blocks, figures)
 	return nil
+}
+
+// slice returns the figures of a slice of a benchmark, nil if it printed none: of its runs the shortest elapsed
+// time, since what else the machine does only slows down, and the median of other units, the first run left out if
+// there are more, since it warms up.
+func slice(readings []reading, b *benchmark) map[string]float64 {
+	runs := map[string][]float64{}
+	for _, x := range readings {
+		if x.name != b.name || x.n != b.n {
+			continue
+		}
+		for unit, v := range x.values {
+			runs[unit] = append(runs[unit], v)
+		}
+	}
+	if len(runs) == 0 {
+		return nil
+	}
+	figures := make(map[string]float64, len(runs))
+	for unit, all := range runs {
+		if unit != Time && len(all) > 1 {
+			all = all[1:]
+		}
+		figures[unit] = level(unit, all)
+	}
+	return figures
+}
+
+// level is the figure of several: of times the lowest, else the median.
+func level(unit string, all []float64) float64 {
+	if unit == Time || unit == CPU {
+		return slices.Min(all)
+	}
+	return compare.Median(all)
 }
 
 // fail counts a failure of a benchmark; after too many, it is given up.

@@ -15,8 +15,12 @@ import (
 func (r *run) suspectAll() {
 	for _, b := range r.benchmarks {
 		b.suspects = r.reported
+		for unit := range r.reported {
+			if !b.same(unit) {
+				r.suspected++
+			}
+		}
 	}
-	r.suspected = len(r.benchmarks) * len(r.reported)
 }
 
 // dropped reports whether fresh samples show nothing of what is suspected of a benchmark, so that the
@@ -57,9 +61,16 @@ func (r *run) suspect() {
 			break
 		}
 		s.b.suspects = s.units
-		r.suspected += len(s.units)
+		for unit := range s.units {
+			if !s.b.same(unit) {
+				r.suspected++
+			}
+		}
 	}
 }
+
+// same reports whether a unit of the benchmark has the samples of its elapsed time, and so is no other comparison.
+func (b *benchmark) same(unit string) bool { return unit == CPU && b.single }
 
 // large is a difference, as a logarithm, that is suspicious although there were too few samples for
 // a p-value: of hundreds of benchmarks, each has one or two in the time of a screen.

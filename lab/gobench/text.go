@@ -231,15 +231,6 @@ func (r *Result) remarks(all bool) (out []string) {
 	default:
 		out = append(out, "layouts: random; the time did not suffice to separate what they move from what slices do")
 	}
-	pinned := 0
-	for _, b := range r.Benchmarks {
-		if b.OneCPU {
-			pinned++
-		}
-	}
-	if pinned > 0 {
-		out = append(out, fmt.Sprintf("CPUs: %d of %s use one, and both slices of a turn ran on the same one", pinned, format.Plural(len(r.Benchmarks), "benchmark")))
-	}
 	if l.Floor > 0 {
 		out = append(out, fmt.Sprintf("noise: A's odd against its even layouts are known to be equal within %s (median)", percent(l.Floor)))
 	}
