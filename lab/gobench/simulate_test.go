@@ -130,6 +130,10 @@ func simulate(t *testing.T, m *machine, names []string, o Options) (res *Result)
 		if over := time.Since(r.deadline); over > 3*time.Second {
 			t.Errorf("it took %v more than its budget", over)
 		}
+		open := slices.ContainsFunc(r.benchmarks, func(b *benchmark) bool { return !r.settled(b) && b.failures < mostFailures })
+		if left := time.Until(r.deadline); open && left > 2*time.Second+o.Budget/20 {
+			t.Errorf("it ends %v early, and not all is decided", left)
+		}
 		res = r.result()
 	})
 	return res
