@@ -278,7 +278,9 @@ func (r *run) compareAll(metrics map[*benchmark][]metric) map[*benchmark][]compa
 		*into[i] = c
 	}
 	for b, all := range out {
-		at := func(unit string) int { return slices.IndexFunc(metrics[b], func(m metric) bool { return m.unit == unit }) }
+		at := func(unit string) int {
+			return slices.IndexFunc(metrics[b], func(m metric) bool { return m.unit == unit })
+		}
 		if elapsed, cpu := at(Time), at(CPU); b.single && elapsed >= 0 && cpu >= 0 {
 			all[cpu] = all[elapsed]
 			all[cpu].Metric = CPU

@@ -158,7 +158,9 @@ func TestDivide(t *testing.T) {
 // Of the runs of a slice, the shortest time counts, and of what else they report the median without the first.
 func TestSlice(t *testing.T) {
 	b := &benchmark{name: "B", n: 500}
-	run := func(ns, rows float64) reading { return reading{"B", 500, map[string]float64{Time: ns, "rows/op": rows}} }
+	run := func(ns, rows float64) reading {
+		return reading{"B", 500, map[string]float64{Time: ns, "rows/op": rows}}
+	}
 	got := slice([]reading{{"B", 1, map[string]float64{Time: 1}}, run(120, 9), run(104, 2), run(100, 4), run(150, 3), {"C", 500, map[string]float64{Time: 5}}}, b)
 	if want := map[string]float64{Time: 100, "rows/op": 3}; !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
