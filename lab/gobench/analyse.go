@@ -119,26 +119,38 @@ func (r *run) metric(b *benchmark, unit string) metric {
 	}
 	var figures [2][]float64
 	for _, x := range b.rounds {
+		var logs []float64
 		var own [2][]float64
 		for _, block := range x.blocks {
 			was, okA := block[0][unit]
 			is, okB := block[1][unit]
-			if okA && okB {
-				own[0], own[1] = append(own[0], was), append(own[1], is)
+			if !okA || !okB {
+				continue
 			}
+			own[0], own[1] = append(own[0], was), append(own[1], is)
+			if was+shift > 0 && is+shift > 0 {
+				logs = append(logs, math.Log((is+shift)/(was+shift)))
+			}
+		}
+		for side := range figures {
+			figures[side] = append(figures[side], own[side]...)
 		}
 		if len(own[0]) == 0 {
 			continue
 		}
-		pair := [2]float64{level(unit, own[0]), level(unit, own[1])}
-		m.pairs = append(m.pairs, pair)
-		for side := range figures {
-			figures[side] = append(figures[side], own[side]...)
+		level := compare.Median
+		if b.fastest(unit) {
+			level = slices.Min[[]float64]
 		}
-		if pair[0]+shift <= 0 || pair[1]+shift <= 0 {
+		pair := [2]float64{level(own[0]), level(own[1])}
+		m.pairs = append(m.pairs, pair)
+		if len(logs) == 0 {
 			continue
 		}
-		sample := math.Log((pair[1] + shift) / (pair[0] + shift))
+		sample := compare.Median(logs)
+		if b.fastest(unit) {
+			sample = math.Log(pair[1] / pair[0])
+		}
 		m.all.Logs = append(m.all.Logs, sample)
 		if x.confirms {
 			m.confirm.Logs = append(m.confirm.Logs, sample)
@@ -277,15 +289,7 @@ func (r *run) compareAll(metrics map[*benchmark][]metric) map[*benchmark][]compa
 		c.NoiseFloor = into[i].NoiseFloor
 		*into[i] = c
 	}
-	for b, all := range out {
-		at := func(unit string) int {
-			return slices.IndexFunc(metrics[b], func(m metric) bool { return m.unit == unit })
-		}
-		if elapsed, cpu := at(Time), at(CPU); b.single && elapsed >= 0 && cpu >= 0 {
-			all[cpu] = all[elapsed]
-			all[cpu].Metric = CPU
-		}
-	}
+	alsoCPU(metrics, out)
 	return out
 }
 

@@ -48,23 +48,6 @@ func TestExactFigures(t *testing.T) {
 	}
 }
 
-// The CPU time of a benchmark that keeps one CPU busy is its elapsed time, and no other comparison.
-func TestOneComparisonOfTwoUnits(t *testing.T) {
-	const n = 10
-	x := &benchmark{pkg: &pkg{path: "p"}, name: "B", n: 1000, single: true, count: 10}
-	for i := range n {
-		was, is := 100+math.Mod(float64(i), 3), 110+math.Mod(float64(i), 2)
-		x.rounds = append(x.rounds, round{confirms: true, blocks: []block{{{Time: was, CPU: was}, {Time: is, CPU: is}}}})
-	}
-	r := &run{benchmarks: []*benchmark{x}, reported: map[string]bool{Time: true, CPU: true}}
-	r.suspectAll()
-	m := r.metrics(x)
-	got := r.compareAll(map[*benchmark][]metric{x: m})[x]
-	if r.suspected != 1 || got[0].Verdict != compare.Slower || got[1].Verdict != compare.Slower || *got[0].Interval != *got[1].Interval || got[1].Metric != CPU {
-		t.Errorf("%d are compared: %+v", r.suspected, got)
-	}
-}
-
 // A unit that the benchmark declares has a direction, another has none.
 func TestUnits(t *testing.T) {
 	a, b := make([]float64, 20), make([]float64, 20)

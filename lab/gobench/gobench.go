@@ -11,7 +11,7 @@
 //
 // What else uses a core, other guests of a virtual machine's host included, comes and goes within milliseconds
 // and only slows down. So a slice is several short runs, where that measures the same, and the fastest counts
-// (benchmark.divide): its samples scatter a fifth as much as those of one long run.
+// (runs.go): its samples scatter a fifth as much as those of one long run.
 //
 // The package does not find or check out revisions (lab/revision), and has no opinion on what a
 // benchmark stands for. It starts one process at a time, apart from two linkers side by side, and
@@ -89,7 +89,6 @@ type run struct {
 	warnings   []string
 	units      map[string]int  // better direction of units, as benchmarks declare it
 	reported   map[string]bool // units that benchmarks report
-	allowed    []int           // CPUs on which slices may be held
 	layouts    bool
 	noLayouts  string // why the layouts are not random
 	generation int

@@ -332,6 +332,7 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 		// with 2 and n, each as often as count says. So the difference is that of n-2 iterations.
 		if used := o.cpu - bases[side]; b.single {
 			figures[side][CPU] = figures[side][Time]
+			b.busy[side] = append(b.busy[side], float64(o.cpu)/float64(max(1, o.wall)))
 		} else if b.n >= leastN && used > 0 {
 			figures[side][CPU] = float64(used) / float64(b.count*(b.n-2))
 		}
@@ -343,40 +344,6 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 	b.failures = 0
 	into.blocks = append(into.blocks, figures)
 	return nil
-}
-
-// slice returns the figures of a slice of a benchmark, nil if it printed none: of its runs the shortest elapsed
-// time, since what else the machine does only slows down, and the median of other units, the first run left out if
-// there are more, since it warms up.
-func slice(readings []reading, b *benchmark) map[string]float64 {
-	runs := map[string][]float64{}
-	for _, x := range readings {
-		if x.name != b.name || x.n != b.n {
-			continue
-		}
-		for unit, v := range x.values {
-			runs[unit] = append(runs[unit], v)
-		}
-	}
-	if len(runs) == 0 {
-		return nil
-	}
-	figures := make(map[string]float64, len(runs))
-	for unit, all := range runs {
-		if unit != Time && len(all) > 1 {
-			all = all[1:]
-		}
-		figures[unit] = level(unit, all)
-	}
-	return figures
-}
-
-// level is the figure of several: of times the lowest, else the median.
-func level(unit string, all []float64) float64 {
-	if unit == Time || unit == CPU {
-		return slices.Min(all)
-	}
-	return compare.Median(all)
 }
 
 // fail counts a failure of a benchmark; after too many, it is given up.

@@ -2,14 +2,12 @@ package gobench
 
 import (
 	"bytes"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 )
 
 const printed = `goos: linux
@@ -127,46 +125,6 @@ func TestSize(t *testing.T) {
 		if b.size(tt.ns, 0); b.n != tt.want {
 			t.Errorf("%g ns/op: %d iterations, want %d", tt.ns, b.n, tt.want)
 		}
-	}
-}
-
-// Runs are short where that measures the same.
-func TestDivide(t *testing.T) {
-	for _, tt := range []struct {
-		name      string
-		ns, bytes float64
-		start     time.Duration // of the pilot's four runs
-		n, count  int
-	}{
-		{"cheap", 10_000, 0, 8 * time.Millisecond, 500, 10},
-		{"200 iterations or more", 100_000, 0, 8 * time.Millisecond, 200, 5},
-		{"too few iterations", 1e6, 0, 8 * time.Millisecond, 100, 1},
-		{"what a run sets up takes 20 ms", 10_000, 0, 80 * time.Millisecond, 2000, 5},
-		{"what a run sets up takes 250 ms", 10_000, 0, time.Second, 25_000, 4},
-		{"no garbage in a slice", 10_000, 100, 8 * time.Millisecond, 500, 10},
-		{"ten collections in each run", 10_000, 16 << 10, 8 * time.Millisecond, 2560, 3},
-		{"a collection now and then", 10_000, 2 << 10, 8 * time.Millisecond, 10_000, 1},
-	} {
-		b := &benchmark{count: 1, bytes: tt.bytes}
-		b.size(tt.ns, tt.start)
-		if b.divide(tt.start); b.n != tt.n || b.count != tt.count || b.single != (tt.count > 1) {
-			t.Errorf("%s: %d runs of %d iterations, want %d of %d", tt.name, b.count, b.n, tt.count, tt.n)
-		}
-	}
-}
-
-// Of the runs of a slice, the shortest time counts, and of what else they report the median without the first.
-func TestSlice(t *testing.T) {
-	b := &benchmark{name: "B", n: 500}
-	run := func(ns, rows float64) reading {
-		return reading{"B", 500, map[string]float64{Time: ns, "rows/op": rows}}
-	}
-	got := slice([]reading{{"B", 1, map[string]float64{Time: 1}}, run(120, 9), run(104, 2), run(100, 4), run(150, 3), {"C", 500, map[string]float64{Time: 5}}}, b)
-	if want := map[string]float64{Time: 100, "rows/op": 3}; !maps.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-	if got := slice(nil, b); got != nil {
-		t.Errorf("without a run: %v", got)
 	}
 }
 

@@ -23,11 +23,12 @@ type benchmark struct {
 	procs int
 
 	n        int           // iterations of a run, the same for both sides
-	count    int           // runs of a slice, all in one process; the fastest of them counts
+	count    int           // runs of a slice, all in one process
 	length   time.Duration // of a slice, with the start of its process
 	perOp    float64       // about how long an iteration takes, in ns
 	bytes    float64       // about what an iteration allocates
-	single   bool          // it keeps one CPU busy, so that its elapsed time is its CPU time
+	single   bool          // it keeps one CPU busy: the fastest run counts, and its elapsed time is its CPU time
+	busy     [2][]float64  // then the CPU time by elapsed time of each slice's process
 	look     look          // allocations that the pilot counted
 	failures int           // slices in a row that failed
 	rounds   []round       // what was measured
@@ -58,22 +59,6 @@ const (
 	// sliceTime is how long the iterations of a slice take: short enough for many turns, and ten times
 	// what it takes to start a process.
 	sliceTime = 100 * time.Millisecond
-	// A slice consists of up to mostRuns runs of at least shortestRun each, if that measures the same, and the
-	// fastest counts. What else uses the core, on a virtual machine also of other guests, comes and goes within
-	// milliseconds and only slows down: the fastest of ten runs of 5 ms repeats within 1 to 3% where one of
-	// 100 ms repeats within 4 to 15%, and takes half of the time.
-	shortestRun = 5 * time.Millisecond
-	mostRuns    = 10
-	// leastBusy and mostBusy bound the CPU time by elapsed time of a process whose benchmark keeps one CPU busy.
-	leastBusy, mostBusy = 0.8, 1.25
-	// runN is the least number of iterations of a run that is one of several, so that allocations are exact and
-	// rare slow operations are in each.
-	runN = 2 * exactN
-	// collected is about what a program that keeps little allocates from one collection of garbage to the next.
-	// Each run begins after a collection: it has none, as the whole slice had, or at least collections, so that
-	// one more or less does not decide which run is the fastest.
-	collected   = 4 << 20
-	collections = 10
 	// leastN is the number of iterations from which CPU time is read. With fewer, a slice would mostly
 	// measure the start.
 	leastN = 4
@@ -269,26 +254,11 @@ func (b *benchmark) size(nsPerOp float64, start time.Duration) {
 	b.length = start + time.Duration(float64(b.count)*float64(b.n)*nsPerOp)
 }
 
-// divide makes a slice of several short runs, if that measures the same, of a benchmark that keeps one CPU busy:
-// CPU time is known of a whole process only, with all that it does between runs. start is the time that the pilot's
-// process took beside its iterations.
-func (b *benchmark) divide(start time.Duration) {
-	each := start / pilotCount // to begin a run
-	n := max(float64(max(shortestRun, each))/b.perOp, runN)
-	if b.bytes*float64(b.n) >= collected {
-		n = max(n, collections*collected/b.bytes)
-	}
-	if count := min(mostRuns, int(float64(b.n)/n)); count > 1 {
-		b.n, b.count, b.single = int(n), count, true
-		b.length = time.Duration(count) * (each + b.op(b.n))
-	}
-}
-
 // warmUp runs a benchmark several times in one process of each side, and finds the number of
 // iterations, and whether the first run is slower than those that follow.
 func (r *run) warmUp(ctx context.Context, b *benchmark) error {
 	n := max(1, b.n/4)
-	cold, levels, start, single := 0, [2]float64{}, time.Duration(0), true
+	cold, levels, fastest, start, single := 0, [2]float64{}, [2]float64{}, time.Duration(0), true
 	for i, side := range b.pkg.sides {
 		r.turn(0, "trying "+b.title())
 		o, err := r.runJob(ctx, job{side.path, side.dir, b.pattern(), b.procs, pilotCount, fmt.Sprintf("%dx", n), pilotCount * b.length, 0})
@@ -307,7 +277,7 @@ func (r *run) warmUp(ctx context.Context, b *benchmark) error {
 		if times[0] > warmth*slices.Max(times[1:]) {
 			cold++
 		}
-		levels[i] = compare.Median(times[1:])
+		levels[i], fastest[i] = compare.Median(times[1:]), slices.Min(times)
 		worked := 0.0
 		for _, t := range times {
 			worked += t * float64(n)
@@ -320,10 +290,10 @@ func (r *run) warmUp(ctx context.Context, b *benchmark) error {
 		b.count = 2
 	}
 	b.size(between(levels[0], levels[1]), max(0, start))
-	if single {
-		b.divide(max(0, start))
+	if !single {
+		return nil
 	}
-	return nil
+	return r.divide(ctx, b, fastest, max(0, start))
 }
 
 // between is the time of an iteration for which slices are sized, of those of both sides: in the middle,

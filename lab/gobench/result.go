@@ -91,7 +91,7 @@ type Benchmark struct {
 	Metrics     []Metric `json:"metrics"`
 	Scatter     *Scatter `json:"scatter"` // null: too few generations of several blocks
 	Missing     []string `json:"missing"` // units that only some slices report
-	Runs        int      `json:"runs"`    // of a slice, each of that many iterations, of which the fastest counts
+	Runs        int      `json:"runs"`    // of a slice, each of that many iterations; of three or more, the fastest counts
 	title       string
 }
 

@@ -69,9 +69,6 @@ func (r *run) suspect() {
 	}
 }
 
-// same reports whether a unit of the benchmark has the samples of its elapsed time, and so is no other comparison.
-func (b *benchmark) same(unit string) bool { return unit == CPU && b.single }
-
 // large is a difference, as a logarithm, that is suspicious although there were too few samples for
 // a p-value: of hundreds of benchmarks, each has one or two in the time of a screen.
 var large = math.Log(1.1)

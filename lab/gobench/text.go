@@ -144,7 +144,9 @@ func (b *Benchmark) row() []string {
 	}
 	var also []string
 	for i := range b.Metrics {
-		if m := &b.Metrics[i]; m != lead && m.Comparison.Verdict != compare.Invalid {
+		m := &b.Metrics[i]
+		repeats := b.Runs >= leastRuns && m.Unit == CPU && m.Comparison.Interval != nil // it is ns/op
+		if m != lead && m.Comparison.Verdict != compare.Invalid && !repeats {
 			also = append(also, m.short())
 		}
 	}
@@ -230,6 +232,15 @@ func (r *Result) remarks(all bool) (out []string) {
 			percent(l.Median.Layout), format.Percent(format.Value(l.Median.Share))))
 	default:
 		out = append(out, "layouts: random; the time did not suffice to separate what they move from what slices do")
+	}
+	short := 0
+	for _, b := range r.Benchmarks {
+		if b.Runs >= leastRuns {
+			short++
+		}
+	}
+	if short > 0 {
+		out = append(out, fmt.Sprintf("runs: %d of %s keep one CPU busy: the fastest of several short runs counts, and cpu-ns/op is ns/op", short, format.Plural(len(r.Benchmarks), "benchmark")))
 	}
 	if l.Floor > 0 {
 		out = append(out, fmt.Sprintf("noise: A's odd against its even layouts are known to be equal within %s (median)", percent(l.Floor)))
