@@ -148,7 +148,7 @@ func (r *run) metric(b *benchmark, unit string) metric {
 			continue
 		}
 		sample := compare.Median(logs)
-		if b.fastest(unit) {
+		if b.fastest(unit) && pair[0] > 0 && pair[1] > 0 {
 			sample = math.Log(pair[1] / pair[0])
 		}
 		m.all.Logs = append(m.all.Logs, sample)
