@@ -30,17 +30,17 @@ type machine struct {
 	ratio         map[string]float64 // of B over A; 1 if missing
 	layout, slice float64            // standard deviations of logarithms
 	allocs        map[string][2]float64
-	op            float64 // of an iteration, in ns; 0: 1000
-	stray         float64 // probability that the runtime allocates 400 bytes in a slice
-	flips         float64 // probability of one more allocation in each iteration of a slice
-	grows         string  // the benchmark whose operations take longer the more there are
+	op            float64       // of an iteration, in ns; 0: 1000
+	stray         float64       // probability that the runtime allocates 400 bytes in a slice
+	flips         float64       // probability of one more allocation in each iteration of a slice
+	grows         string        // the benchmark whose operations take longer the more there are
 	begin         time.Duration // of each run, beside its time
 	once          time.Duration // of each run, within its time
 	cpus          float64       // in use; 0: 1
 	bursts        float64       // probability that others slow a run down
 	short         bool          // the pilot looks for short runs
-	setup         float64 // allocations of the first benchmark of a process, for the state that all share
-	reverses      bool    // B has its benchmarks in the reverse order
+	setup         float64       // allocations of the first benchmark of a process, for the state that all share
+	reverses      bool          // B has its benchmarks in the reverse order
 	skipped       []Skipped
 	links         int
 }
