@@ -29,7 +29,7 @@ const (
 	leastBusy, mostBusy = 0.8, 1.15
 	// A short run measures the same if its operations take leastAlike to mostAlike of what they take in a long one:
 	// longer ones are of a set-up within the time, and shorter ones of operations that take longer the more there are.
-	leastAlike, mostAlike = 0.8, 1.05
+	leastAlike, mostAlike = 0.6, 1.05
 	// attempts is how often it is tried: others may have used the core.
 	attempts = 2
 	// alikeBusy is by how much the CPU time by elapsed time of the sides may differ.
