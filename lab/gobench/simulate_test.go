@@ -37,7 +37,7 @@ type machine struct {
 	begin         time.Duration // of each run, beside its time
 	once          time.Duration // of each run, within its time
 	cpus          float64       // in use; 0: 1
-	bursts        float64       // probability that others slow a run down
+	bursts        float64       // probability that others slow the core down in a run
 	short         bool          // the pilot looks for short runs
 	setup         float64       // allocations of the first benchmark of a process, for the state that all share
 	reverses      bool          // B has its benchmarks in the reverse order
@@ -98,7 +98,7 @@ func (m *machine) bench(name, path string, n int, o *outcome) {
 	level := math.Exp(m.level(path, name)) * ratio * cmp.Or(m.op, 1000)
 	elapsed := level*math.Exp(m.slice*m.random.NormFloat64()) + float64(m.once)/float64(n)
 	if m.random.Float64() < m.bursts {
-		elapsed *= 1.3
+		elapsed, level = 1.3*elapsed, 1.3*level
 	}
 	o.cpu += time.Duration(cmp.Or(m.cpus, 1) * level * math.Exp(m.slice/2*m.random.NormFloat64()) * float64(n))
 	time.Sleep(m.begin + time.Duration(elapsed*float64(n)))
