@@ -51,13 +51,13 @@ func newBench() *cobra.Command {
 		Use:   "bench [PACKAGE...]",
 		Short: "Compare the Go benchmarks of two revisions, and decide",
 		Long: `Bench builds the tests of Go packages (default ./...) at two revisions, by default HEAD and the folder as it is now,
-and lets their benchmarks take turns of a tenth of a second, each in a fresh process. Every few turns both sides are
+and lets their benchmarks take turns of a tenth of a second or less, each in a fresh process. Every few turns both sides are
 linked anew with a random order of functions, so that a change that only moves code about does not count. What a first
 half of the time suspects, the second must confirm: in twenty runs of equal programs, one calls a benchmark faster or
 slower, however many there are. It shows elapsed time and CPU time as ratios with intervals, and allocations exactly.
 
 --gate takes conditions on B/A, as in 'ns/op<=1.03,allocs/op<=1', which must hold for every benchmark, else the exit code
-is 3. Beside other programs, cpu-ns/op is decided more often than ns/op.`,
+is 3.`,
 		Example: `  dyno bench ./...                         the working tree against HEAD
   dyno bench --a main --b . --bench 'Decode|Encode' ./pkg/codec --budget 90s --gate 'ns/op<=1.03,allocs/op<=1'
   dyno bench --aa strings sort             how much this machine makes equal programs differ`,

@@ -132,16 +132,25 @@ func (r *run) metric(b *benchmark, unit string) metric {
 				logs = append(logs, math.Log((is+shift)/(was+shift)))
 			}
 		}
-		if len(own[0]) > 0 {
-			m.pairs = append(m.pairs, [2]float64{compare.Median(own[0]), compare.Median(own[1])})
-		}
 		for side := range figures {
 			figures[side] = append(figures[side], own[side]...)
 		}
+		if len(own[0]) == 0 {
+			continue
+		}
+		level := compare.Median
+		if b.fastest(unit) {
+			level = slices.Min[[]float64]
+		}
+		pair := [2]float64{level(own[0]), level(own[1])}
+		m.pairs = append(m.pairs, pair)
 		if len(logs) == 0 {
 			continue
 		}
 		sample := compare.Median(logs)
+		if b.fastest(unit) && pair[0] > 0 && pair[1] > 0 {
+			sample = math.Log(pair[1] / pair[0])
+		}
 		m.all.Logs = append(m.all.Logs, sample)
 		if x.confirms {
 			m.confirm.Logs = append(m.confirm.Logs, sample)
@@ -259,6 +268,7 @@ func (r *run) compareAll(metrics map[*benchmark][]metric) map[*benchmark][]compa
 			switch {
 			case m.exact:
 				*c = compare.Exact(m.unit, m.better, r.Sides[0].Title, r.Sides[1].Title, m.was, m.is)
+			case b.same(m.unit):
 			case b.suspects[m.unit] && len(m.confirm.Logs) >= compare.MinSamples && !m.hasty(m.confirm):
 				suspects, into = append(suspects, m.confirm), append(into, c)
 			case b.suspects[m.unit]:
@@ -279,6 +289,7 @@ func (r *run) compareAll(metrics map[*benchmark][]metric) map[*benchmark][]compa
 		c.NoiseFloor = into[i].NoiseFloor
 		*into[i] = c
 	}
+	alsoCPU(metrics, out)
 	return out
 }
 

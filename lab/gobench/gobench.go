@@ -9,8 +9,9 @@
 // confirm is called faster or slower (compare.Holm), so that false alarms have a probability of 5%
 // for a whole run and not for each benchmark. The statistics are those of package compare.
 //
-// A benchmark that uses one CPU has both slices of a block on the same one, since CPUs of a shared
-// machine differ in speed from one moment to the next (pin.go).
+// What else uses a core, other guests of a virtual machine's host included, comes and goes within milliseconds
+// and only slows down. So a slice is several short runs, where that measures the same, and the fastest counts
+// (runs.go): its samples scatter a fifth as much as those of one long run.
 //
 // The package does not find or check out revisions (lab/revision), and has no opinion on what a
 // benchmark stands for. It starts one process at a time, apart from two linkers side by side, and
@@ -88,7 +89,6 @@ type run struct {
 	warnings   []string
 	units      map[string]int  // better direction of units, as benchmarks declare it
 	reported   map[string]bool // units that benchmarks report
-	allowed    []int           // CPUs on which slices may be held
 	layouts    bool
 	noLayouts  string // why the layouts are not random
 	generation int
@@ -115,7 +115,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(temp)
-	r := &run{Options: o, temp: temp, warnings: slices.Clone(o.Warnings), random: rand.New(rand.NewPCG(o.Seed, 0)), units: map[string]int{}, reported: map[string]bool{CPU: true}, allowed: pinnable()}
+	r := &run{Options: o, temp: temp, warnings: slices.Clone(o.Warnings), random: rand.New(rand.NewPCG(o.Seed, 0)), units: map[string]int{}, reported: map[string]bool{CPU: true}}
 	r.runJob, r.link = r.execute, r.pair
 	if err := os.MkdirAll(r.scratch(), 0o755); err != nil {
 		return nil, err

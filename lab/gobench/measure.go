@@ -69,7 +69,7 @@ func (r *run) measure(ctx context.Context) error {
 		{longest, nil, func(b *benchmark) bool { return r.short(b) && r.suspected == 0 && r.reaches(longest) }},
 		{r.deadline, nil, func(b *benchmark) bool { return b.confirming() && !r.settled(b) && !r.dropped(b) }},
 		{r.deadline, func() { decide = r.decidable(r.deadline) }, func(b *benchmark) bool { return decide[b] }},
-		{r.deadline, nil, func(b *benchmark) bool { return (!b.confirming() || r.dropped(b)) && !r.settled(b) }},
+		{r.deadline, nil, func(b *benchmark) bool { return !r.settled(b) }},
 	} {
 		for {
 			if phase.before != nil {
@@ -290,11 +290,11 @@ func (r *run) blocks(list []*benchmark, until time.Time) int {
 func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number int, into *round, bases *[2]time.Duration) error {
 	var figures block
 	var errs [2]error
-	first, cpus := r.random.IntN(2), r.oneCPU(b)
+	first := r.random.IntN(2)
 	for _, side := range []int{first, 1 - first} {
 		r.turn(r.generation, b.title())
-		j := job{paths[side], b.pkg.sides[side].dir, b.pattern(), b.procs, b.count, "2x", b.length, 0, cpus}
-		if number == 0 && b.n >= leastN {
+		j := job{paths[side], b.pkg.sides[side].dir, b.pattern(), b.procs, b.count, "2x", b.length, 0}
+		if number == 0 && b.n >= leastN && !b.single {
 			o, err := r.runJob(ctx, j)
 			if err != nil {
 				return err
@@ -324,19 +324,16 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 		for unit, better := range o.units {
 			r.units[unit] = better
 		}
-		for _, x := range o.readings {
-			if x.name == b.name && x.n == b.n {
-				figures[side] = x.values // the last one: those before are warm-up
-			}
-		}
-		if figures[side] == nil {
+		if figures[side] = slice(o.readings, b); figures[side] == nil {
 			errs[side] = errors.New("it prints no result")
 			continue
 		}
-		b.several = b.several || usesSeveral(o)
 		// Both processes run each benchmark with 1 iteration first, unless it loops by b.Loop; then
 		// with 2 and n, each as often as count says. So the difference is that of n-2 iterations.
-		if used := o.cpu - bases[side]; b.n >= leastN && used > 0 {
+		if used := o.cpu - bases[side]; b.single {
+			figures[side][CPU] = figures[side][Time]
+			b.busy[side] = append(b.busy[side], float64(o.cpu)/float64(max(1, o.wall)))
+		} else if b.n >= leastN && used > 0 {
 			figures[side][CPU] = float64(used) / float64(b.count*(b.n-2))
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // Units that every benchmark has, and CPU time, which this package adds.
 const (
 	Time   = "ns/op"     // elapsed time
-	CPU    = "cpu-ns/op" // CPU time of the whole process, without its start
+	CPU    = "cpu-ns/op" // CPU time of the whole process, without its start; ns/op of what keeps one CPU busy (runs.go)
 	Bytes  = "B/op"
 	Allocs = "allocs/op"
 )

@@ -22,13 +22,15 @@ type benchmark struct {
 	name  string
 	procs int
 
-	n        int           // iterations of a slice, the same for both sides
-	count    int           // 2: the first of each process is warm-up and left out
+	n        int           // iterations of a run, the same for both sides
+	count    int           // runs of a slice, all in one process
 	length   time.Duration // of a slice, with the start of its process
 	perOp    float64       // about how long an iteration takes, in ns
+	bytes    float64       // about what an iteration allocates
+	single   bool          // it keeps one CPU busy: the fastest run counts, and its elapsed time is its CPU time
+	busy     [2][]float64  // then the CPU time by elapsed time of each slice's process
 	look     look          // allocations that the pilot counted
 	failures int           // slices in a row that failed
-	several  bool          // it uses more than one CPU
 	rounds   []round       // what was measured
 	// suspects are the units of which the screen suspects a change, and which the next rounds confirm.
 	suspects map[string]bool
@@ -155,7 +157,7 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 	for side, b := range p.sides {
 		r.turn(0, "trying "+p.path)
 		seen[side] = map[string]reading{}
-		o, err := r.runJob(ctx, job{b.path, b.dir, pattern, procs, 1, r.firstLook().String(), r.Budget / 10, 0, nil})
+		o, err := r.runJob(ctx, job{b.path, b.dir, pattern, procs, 1, r.firstLook().String(), r.Budget / 10, 0})
 		if err != nil {
 			return err
 		}
@@ -222,6 +224,7 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 		case !(a.values[Time] > 0) || !(b.values[Time] > 0):
 			r.skip(Unmeasured, p.path, name, "it reports no %s", Time)
 		default:
+			x.bytes = max(a.values[Bytes], b.values[Bytes])
 			x.size(between(a.values[Time], b.values[Time]), 10*time.Millisecond)
 			r.benchmarks = append(r.benchmarks, x)
 		}
@@ -255,10 +258,10 @@ func (b *benchmark) size(nsPerOp float64, start time.Duration) {
 // iterations, and whether the first run is slower than those that follow.
 func (r *run) warmUp(ctx context.Context, b *benchmark) error {
 	n := max(1, b.n/4)
-	cold, levels, start := 0, [2]float64{}, time.Duration(0)
+	cold, levels, fastest, start, single := 0, [2]float64{}, [2]float64{}, time.Duration(0), true
 	for i, side := range b.pkg.sides {
 		r.turn(0, "trying "+b.title())
-		o, err := r.runJob(ctx, job{side.path, side.dir, b.pattern(), b.procs, pilotCount, fmt.Sprintf("%dx", n), pilotCount * b.length, 0, nil})
+		o, err := r.runJob(ctx, job{side.path, side.dir, b.pattern(), b.procs, pilotCount, fmt.Sprintf("%dx", n), pilotCount * b.length, 0})
 		if err != nil {
 			return err
 		}
@@ -274,18 +277,23 @@ func (r *run) warmUp(ctx context.Context, b *benchmark) error {
 		if times[0] > warmth*slices.Max(times[1:]) {
 			cold++
 		}
-		levels[i] = compare.Median(times[1:])
+		levels[i], fastest[i] = compare.Median(times[1:]), slices.Min(times)
 		worked := 0.0
 		for _, t := range times {
 			worked += t * float64(n)
 		}
 		start = max(start, o.wall-time.Duration(worked))
+		busy := float64(o.cpu) / float64(max(1, o.wall))
+		single = single && leastBusy <= busy && busy <= mostBusy
 	}
 	if cold == len(b.pkg.sides) {
 		b.count = 2
 	}
 	b.size(between(levels[0], levels[1]), max(0, start))
-	return nil
+	if !single {
+		return nil
+	}
+	return r.divide(ctx, b, fastest, max(0, start))
 }
 
 // between is the time of an iteration for which slices are sized, of those of both sides: in the middle,

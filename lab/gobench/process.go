@@ -59,11 +59,10 @@ func (h *head) Write(b []byte) (int, error) {
 // outcome is what one process of benchmarks printed and used.
 type outcome struct {
 	output
-	cpu   time.Duration // of the whole process
-	wall  time.Duration
-	waits int64 // how often a thread gave up its CPU to wait
-	err   error // how it failed, after it printed the output
-	late  bool  // it failed since it took longer than its limit
+	cpu  time.Duration // of the whole process
+	wall time.Duration
+	err  error // how it failed, after it printed the output
+	late bool  // it failed since it took longer than its limit
 }
 
 // leastTimeout is the least time that a process of benchmarks may take: a slow start on a busy
@@ -79,7 +78,6 @@ type job struct {
 	time      string // 100x or 10ms
 	expected  time.Duration
 	limit     time.Duration // after which it is stopped; 0: one that only a hang reaches
-	cpus      []int         // on which it may run; empty: on all
 }
 
 // execute runs benchmarks of a binary.
@@ -89,7 +87,7 @@ func (r *run) execute(ctx context.Context, j job) (o outcome, err error) {
 	began := time.Now()
 	limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not end within %v", limit.Round(time.Second)))
 	defer cancel()
-	p, err := r.start(limited, process.Spec{Name: "benchmark", Dir: j.dir, Stdout: out, CPUs: j.cpus,
+	p, err := r.start(limited, process.Spec{Name: "benchmark", Dir: j.dir, Stdout: out,
 		Env: []string{"TMPDIR=" + r.scratch(), fmt.Sprintf("GOMAXPROCS=%d", j.procs)},
 		// -test.v keeps what a benchmark prints apart from the line of its result.
 		Command: []string{j.path, "-test.run=^$", "-test.bench=" + j.pattern, "-test.benchtime=" + j.time, fmt.Sprintf("-test.count=%d", j.count),
@@ -100,7 +98,7 @@ func (r *run) execute(ctx context.Context, j job) (o outcome, err error) {
 	if err != nil {
 		o.err = err
 	} else {
-		o.wall, o.cpu, o.waits, o.err = time.Since(began), p.CPUTime(), p.Waits(), p.Err()
+		o.wall, o.cpu, o.err = time.Since(began), p.CPUTime(), p.Err()
 	}
 	o.output, o.late = parse(out.Bytes(), j.procs), limited.Err() != nil
 	if exit := new(process.ExitError); errors.As(o.err, &exit) {

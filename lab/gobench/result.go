@@ -91,7 +91,7 @@ type Benchmark struct {
 	Metrics     []Metric `json:"metrics"`
 	Scatter     *Scatter `json:"scatter"` // null: too few generations of several blocks
 	Missing     []string `json:"missing"` // units that only some slices report
-	OneCPU      bool     `json:"one_cpu"` // it uses one CPU, and both slices of a block had the same one
+	Runs        int      `json:"runs"`    // of a slice, each of that many iterations; of three or more, the fastest counts
 	title       string
 }
 
@@ -164,7 +164,7 @@ func (r *run) result() *Result {
 			continue
 		}
 		_, some := b.units()
-		x := Benchmark{Package: b.pkg.path, Name: bareSuffix(b.name, b.procs), Iterations: b.n, Generations: len(b.rounds), Scatter: scatter(b), Missing: append([]string{}, some...), OneCPU: b.single() && len(r.allowed) > 1}
+		x := Benchmark{Package: b.pkg.path, Name: bareSuffix(b.name, b.procs), Iterations: b.n, Generations: len(b.rounds), Scatter: scatter(b), Missing: append([]string{}, some...), Runs: b.count}
 		if b.pkg.changed[b.function()] {
 			changed = append(changed, x.Title())
 		}

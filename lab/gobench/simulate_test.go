@@ -30,12 +30,17 @@ type machine struct {
 	ratio         map[string]float64 // of B over A; 1 if missing
 	layout, slice float64            // standard deviations of logarithms
 	allocs        map[string][2]float64
-	op            float64 // of an iteration, in ns; 0: 1000
-	stray         float64 // probability that the runtime allocates 400 bytes in a slice
-	flips         float64 // probability of one more allocation in each iteration of a slice
-	grows         string  // the benchmark whose operations take longer the more there are
-	setup         float64 // allocations of the first benchmark of a process, for the state that all share
-	reverses      bool    // B has its benchmarks in the reverse order
+	op            float64       // of an iteration, in ns; 0: 1000
+	stray         float64       // probability that the runtime allocates 400 bytes in a slice
+	flips         float64       // probability of one more allocation in each iteration of a slice
+	grows         string        // the benchmark whose operations take longer the more there are
+	begin         time.Duration // of each run, beside its time
+	once          time.Duration // of each run, within its time
+	cpus          float64       // in use; 0: 1
+	bursts        float64       // probability that others slow the core down in a run
+	short         bool          // the pilot looks for short runs
+	setup         float64       // allocations of the first benchmark of a process, for the state that all share
+	reverses      bool          // B has its benchmarks in the reverse order
 	skipped       []Skipped
 	links         int
 }
@@ -62,6 +67,8 @@ func (m *machine) run(_ context.Context, j job) (o outcome, err error) {
 	}
 	const start = 5 * time.Millisecond
 	o.cpu = start
+	began := time.Now()
+	defer func() { o.wall = time.Since(began) }()
 	time.Sleep(start)
 	if took := time.Duration(float64(n) * float64(n) * 10); m.grows != "" && strings.Contains(j.pattern, m.grows) && j.limit > 0 && took > j.limit {
 		time.Sleep(j.limit)
@@ -71,6 +78,9 @@ func (m *machine) run(_ context.Context, j job) (o outcome, err error) {
 	patterns := strings.Split(j.pattern, "|")
 	if m.reverses && j.path[0] == 'b' {
 		slices.Reverse(patterns)
+	}
+	for range max(1, j.count) - 1 {
+		patterns = append(patterns, patterns[0])
 	}
 	for _, pattern := range patterns {
 		m.bench(strings.Trim(strings.TrimPrefix(pattern, "^Benchmark"), "$"), j.path, n, &o)
@@ -86,9 +96,12 @@ func (m *machine) bench(name, path string, n int, o *outcome) {
 		ratio = cmp.Or(m.ratio[name], 1)
 	}
 	level := math.Exp(m.level(path, name)) * ratio * cmp.Or(m.op, 1000)
-	elapsed := level * math.Exp(m.slice*m.random.NormFloat64())
-	o.cpu += time.Duration(level * math.Exp(m.slice/2*m.random.NormFloat64()) * float64(n))
-	time.Sleep(time.Duration(elapsed * float64(n)))
+	elapsed := level*math.Exp(m.slice*m.random.NormFloat64()) + float64(m.once)/float64(n)
+	if m.random.Float64() < m.bursts {
+		elapsed, level = 1.3*elapsed, 1.3*level
+	}
+	o.cpu += time.Duration(cmp.Or(m.cpus, 1) * level * math.Exp(m.slice/2*m.random.NormFloat64()) * float64(n))
+	time.Sleep(m.begin + time.Duration(elapsed*float64(n)))
 	allocs, ok := m.allocs[name]
 	if !ok {
 		allocs = [2]float64{3, 3}
@@ -123,12 +136,21 @@ func simulate(t *testing.T, m *machine, names []string, o Options) (res *Result)
 			b := &benchmark{pkg: p, name: name, procs: 1, count: 1}
 			b.size(cmp.Or(m.op, 1000), 5*time.Millisecond)
 			r.benchmarks = append(r.benchmarks, b)
+			if m.short {
+				if err := r.warmUp(t.Context(), b); err != nil || !b.single {
+					t.Fatal("no short runs", err)
+				}
+			}
 		}
 		if err := errors.Join(r.count(t.Context()), r.measure(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 		if over := time.Since(r.deadline); over > 3*time.Second {
 			t.Errorf("it took %v more than its budget", over)
+		}
+		open := slices.ContainsFunc(r.benchmarks, func(b *benchmark) bool { return !r.settled(b) && b.failures < mostFailures })
+		if left := time.Until(r.deadline); open && left > 2*time.Second+o.Budget/20 {
+			t.Errorf("it ends %v early, and not all is decided", left)
 		}
 		res = r.result()
 	})
@@ -155,12 +177,18 @@ func alarms(r *Result) (n int) {
 // are, and the intervals hold the truth as often as they say.
 func TestRunsOfTheSame(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ benchmarks, seconds int }{{2, 60}, {3, 60}, {12, 120}} {
+	for _, tt := range []struct {
+		benchmarks, seconds int
+		short               bool
+	}{{2, 60, false}, {3, 60, true}, {12, 120, false}, {12, 60, true}} {
 		const most = 0.05
 		runs := max(*more, quicktest.Of(10, 40))
 		wrong, covered, intervals := 0, 0, 0
 		for seed := range runs {
 			m := &machine{random: rand.New(rand.NewPCG(uint64(seed), 7)), layout: 0.02, slice: 0.03}
+			if tt.short {
+				m.short, m.slice, m.bursts = true, 0.005, 0.3
+			}
 			r := simulate(t, m, names(tt.benchmarks), Options{Budget: time.Duration(tt.seconds) * time.Second})
 			if alarms(r) > 0 {
 				wrong++

@@ -15,8 +15,12 @@ import (
 func (r *run) suspectAll() {
 	for _, b := range r.benchmarks {
 		b.suspects = r.reported
+		for unit := range r.reported {
+			if !b.same(unit) {
+				r.suspected++
+			}
+		}
 	}
-	r.suspected = len(r.benchmarks) * len(r.reported)
 }
 
 // dropped reports whether fresh samples show nothing of what is suspected of a benchmark, so that the
@@ -57,7 +61,11 @@ func (r *run) suspect() {
 			break
 		}
 		s.b.suspects = s.units
-		r.suspected += len(s.units)
+		for unit := range s.units {
+			if !s.b.same(unit) {
+				r.suspected++
+			}
+		}
 	}
 }
 

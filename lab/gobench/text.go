@@ -144,7 +144,9 @@ func (b *Benchmark) row() []string {
 	}
 	var also []string
 	for i := range b.Metrics {
-		if m := &b.Metrics[i]; m != lead && m.Comparison.Verdict != compare.Invalid {
+		m := &b.Metrics[i]
+		repeats := b.Runs >= leastRuns && m.Unit == CPU && m.Comparison.Interval != nil // it is ns/op
+		if m != lead && m.Comparison.Verdict != compare.Invalid && !repeats {
 			also = append(also, m.short())
 		}
 	}
@@ -231,14 +233,14 @@ func (r *Result) remarks(all bool) (out []string) {
 	default:
 		out = append(out, "layouts: random; the time did not suffice to separate what they move from what slices do")
 	}
-	pinned := 0
+	short := 0
 	for _, b := range r.Benchmarks {
-		if b.OneCPU {
-			pinned++
+		if b.Runs >= leastRuns {
+			short++
 		}
 	}
-	if pinned > 0 {
-		out = append(out, fmt.Sprintf("CPUs: %d of %s use one, and both slices of a turn ran on the same one", pinned, format.Plural(len(r.Benchmarks), "benchmark")))
+	if short > 0 {
+		out = append(out, fmt.Sprintf("runs: %d of %s keep one CPU busy: the fastest of several short runs counts, and cpu-ns/op is ns/op", short, format.Plural(len(r.Benchmarks), "benchmark")))
 	}
 	if l.Floor > 0 {
 		out = append(out, fmt.Sprintf("noise: A's odd against its even layouts are known to be equal within %s (median)", percent(l.Floor)))

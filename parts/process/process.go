@@ -25,7 +25,6 @@ type Process struct {
 	exited chan struct{}
 	err    error         // set before exited is closed, as is cpu
 	cpu    time.Duration // of the process and those of its children that it waited for
-	waits  int64         // how often a thread of these gave up its CPU to wait
 
 	mu        sync.Mutex
 	signalled bool // Stop sent SIGTERM
@@ -84,17 +83,6 @@ func (p *Process) errorLog() string {
 		tail = p.redact(tail)
 	}
 	return tail
-}
-
-// Waits returns how often a thread of the process, and of those of its children that it waited for,
-// gave up its CPU to wait; 0 while it runs.
-func (p *Process) Waits() int64 {
-	select {
-	case <-p.exited:
-		return p.waits
-	default:
-		return 0
-	}
 }
 
 // Stop sends SIGTERM to the process's group, waits up to grace for the process to end, then sends
@@ -187,9 +175,6 @@ func (p *Process) finish(cmd *exec.Cmd, pipes *pipes) {
 	closeErr := p.log.close()
 	if state != nil {
 		p.cpu = state.UserTime() + state.SystemTime()
-		if used, ok := state.SysUsage().(*syscall.Rusage); ok {
-			p.waits = int64(used.Nvcsw)
-		}
 	}
 	p.err = errors.Join(err, p.verdict(state, signalled), closeErr)
 	close(p.exited)
