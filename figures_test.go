@@ -39,10 +39,15 @@ var marked = regexp.MustCompile(`(?ms)^<!-- (\w+): (\S+)([^\n]*?) -->\n(.*?)^<!-
 // mostOthers is the share of the machine that others may take in a published result.
 const mostOthers = 0.05
 
-// result is a stored result, as far as tables show it.
+// result is a stored result, as far as tables and claims show it.
 type result struct {
-	Steps []map[string]any
-	Made  struct {
+	Steps   []map[string]any
+	Sweep   []map[string]any // a variant at a rate
+	Scaling []struct {
+		Variant string
+		Points  []map[string]any // by concurrency
+	}
+	Made struct {
 		Commit   string
 		Base     string `json:"base_commit"`
 		Modified bool
@@ -224,9 +229,23 @@ func tableOf(name string, keys []string) (string, error) {
 func stored(name string) (r result, err error) {
 	text, err := os.ReadFile(filepath.Join("docs", "results", name+".json"))
 	if err == nil {
-		err = json.Unmarshal(text, &r)
+		err = r.read(text)
 	}
 	return r, err
+}
+
+// read reads the text of a result. A capacity has no steps, and is one.
+func (r *result) read(text []byte) error {
+	*r = result{}
+	var whole map[string]any
+	err := json.Unmarshal(text, r)
+	if err == nil && len(r.Steps) == 0 {
+		if err = json.Unmarshal(text, &whole); whole["capacity_per_s"] != nil {
+			whole["name"] = whole["variant"]
+			r.Steps = append(r.Steps, whole)
+		}
+	}
+	return err
 }
 
 // cell shows a value with its interval, if it has one.
