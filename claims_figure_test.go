@@ -13,7 +13,7 @@ import (
 type figure struct {
 	File, Step, Base string
 	At               float64 // of a sweep: the rate that was offered, or the concurrency
-	Metric           string  // shares.NAME is that share of bench/claims/plain
+	Metric           string  // GROUP.NAME is one of a group's, as of bench/claims/plain
 }
 
 func (f figure) String() string {
@@ -89,13 +89,18 @@ func (f figure) of(r result, step string) (measure, error) {
 	return best, nil
 }
 
-// rows are those of a step. Of a job without a concurrency they are those of each, of which the
-// highest figure counts.
+// rows are those of a step, with those of its databases. Of a job without a concurrency they are
+// those of each. The highest figure counts.
 func (f figure) rows(r result, step string) (rows []map[string]any) {
 	if f.At == 0 && f.Metric != "per_s" {
 		for _, s := range r.Steps {
 			if s["name"] == step || step == "" && len(r.Steps) == 1 {
 				rows = append(rows, s)
+			}
+		}
+		for _, d := range r.Databases {
+			if d["variant"] == step {
+				rows = append(rows, d)
 			}
 		}
 		return rows
@@ -115,20 +120,22 @@ func (f figure) rows(r result, step string) (rows []map[string]any) {
 	return rows
 }
 
-// in reads the metric of a row. Only a share may be 0.
+// in reads the metric of a row. Only one with an interval of its own may be 0.
 func (f figure) in(row map[string]any) (v measure, ok bool) {
-	if name, share := strings.CutPrefix(f.Metric, "shares."); share {
-		shares, _ := row["shares"].(map[string]any)
-		of, _ := shares[name].([]any)
-		return between(of)
+	value, interval := row[f.Metric], row[columns[f.Metric].interval]
+	if group, name, named := strings.Cut(f.Metric, "."); named {
+		of, _ := row[group].(map[string]any)
+		value, interval = of[name], nil
 	}
-	at, _ := row[f.Metric].(float64)
-	if of, _ := row[columns[f.Metric].interval].([]any); len(of) == 2 {
-		v, ok = between([]any{at, of[0], of[1]})
-	} else {
-		v, ok = measure{at, at, at}, true
+	if three, ok := value.([]any); ok {
+		return between(three)
 	}
-	return v, ok && at > 0
+	at, _ := value.(float64)
+	v = measure{at, at, at}
+	if of, _ := interval.([]any); len(of) == 2 {
+		v, _ = between([]any{at, of[0], of[1]})
+	}
+	return v, at > 0
 }
 
 // between reads a value and the ends of its interval.
@@ -146,7 +153,8 @@ func between(of []any) (v measure, ok bool) {
 func TestFigureOf(t *testing.T) {
 	var r result
 	if err := r.read([]byte(`{
-		"steps": [{"name": "a", "work_per_s": 100, "work_interval": [90, 110]}, {"name": "b", "work_per_s": 200, "work_interval": [190, 210], "shares": {"json": [0.4, 0.3, 0.5], "pool": [0, 0, 0.02]}}],
+		"steps": [{"name": "a", "work_per_s": 100, "work_interval": [90, 110]}, {"name": "b", "work_per_s": 200, "work_interval": [190, 210], "shares": {"json": [0.4, 0.3, 0.5], "pool": [0, 0, 0.02]}, "p95_ms": {"journal.Seal": 3}}],
+		"databases": [{"variant": "b", "name": "reads", "connection_reuse": 0.9}, {"variant": "b", "name": "lists", "connection_reuse": null}],
 		"sweep": [{"variant": "q=1,n=2", "offered_per_s": 998, "p99_ms": 20}, {"variant": "q=1,n=2", "offered_per_s": 250, "p99_ms": 5}, {"variant": "q=2,n=2", "offered_per_s": 1000, "p99_ms": 40}],
 		"scaling": [{"variant": "a", "points": [{"concurrency": 4, "per_s": 70}, {"concurrency": 8, "per_s": 60}]}]}`)); err != nil {
 		t.Fatal(err)
@@ -158,6 +166,8 @@ func TestFigureOf(t *testing.T) {
 		{figure{Step: "b", Base: "a", Metric: "work_per_s"}, measure{2, 190.0 / 110, 210.0 / 90}},
 		{figure{Step: "b", Metric: "shares.json"}, measure{0.4, 0.3, 0.5}},
 		{figure{Step: "b", Metric: "shares.pool"}, measure{0, 0, 0.02}},
+		{figure{Step: "b", Metric: "p95_ms.journal.Seal"}, measure{3, 3, 3}},
+		{figure{Step: "b", Metric: "connection_reuse"}, measure{0.9, 0.9, 0.9}},
 		{figure{Step: "q=1,n=2", Base: "q=2,n=2", At: 1000, Metric: "p99_ms"}, measure{0.5, 0.5, 0.5}},
 		{figure{Step: "a", At: 8, Metric: "per_s"}, measure{60, 60, 60}},
 		{figure{Step: "a", Metric: "per_s"}, measure{70, 70, 70}},

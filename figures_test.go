@@ -47,7 +47,8 @@ type result struct {
 		Variant string
 		Points  []map[string]any // by concurrency
 	}
-	Made struct {
+	Databases []map[string]any // those of a variant
+	Made      struct {
 		Commit   string
 		Base     string `json:"base_commit"`
 		Modified bool
@@ -153,6 +154,7 @@ var columns = map[string]struct{ head, interval string }{
 	"ns_per_op":             {"ns/op", "ns_per_op_interval"},
 	"cpu_ns_per_op":         {"CPU, ns/op", "cpu_ns_per_op_interval"},
 	"bytes_per_message":     {"bytes a message", ""},
+	"parks_per_s":           {"parks/s", "parks_per_s_interval"},
 	"forecasts":             {"forecasts", ""},
 	"above":                 {"lower bound above the truth", ""},
 	"missed":                {"truth outside the bracket", ""},

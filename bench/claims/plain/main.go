@@ -1,5 +1,6 @@
-// Command plain diagnoses the first program of each service, and raft without batches, and keeps what
-// bounds them and where their CPU goes, beside the shares that the service's source has of its own.
+// Command plain diagnoses the first program of each service, raft without batches, and the stages of
+// chaind as it is, and keeps what bounds them and where their CPU goes, beside the shares that the
+// service's source has of its own.
 //
 // It is not for judging the diagnosis: bench/calibrate and bench/verdicts do. It owns every process
 // that it starts.
@@ -24,9 +25,10 @@ import (
 )
 
 const usage = `Plain runs dyno diagnose --variant plain with the scenario of each service, and --variant unbatched with chain-unbatched
-(raft), and prints what bounds the program, and the shares of its CPU. It runs in this repository's root, and takes some minutes for each.
+(raft) and loop with chain (stages), and prints what bounds the program, and the shares of its CPU. It runs in this repository's root, and
+takes some minutes for each.
 
-Usage: go run ./bench/claims/plain [chain|ledger|orders|notify|arena|raft]... [flags]
+Usage: go run ./bench/claims/plain [chain|ledger|orders|notify|arena|raft|stages]... [flags]
 
 `
 
@@ -43,7 +45,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	for _, name := range f.Args() {
 		if !slices.ContainsFunc(services, func(s service) bool { return s.name == name }) {
-			return command.Wrong("there is no service %q: name chain, ledger, orders, notify, arena or raft", name)
+			return command.Wrong("there is no service %q: name chain, ledger, orders, notify, arena, raft or stages", name)
 		}
 	}
 	if err := os.MkdirAll(*dir, 0o755); err != nil {

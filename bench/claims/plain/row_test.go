@@ -31,9 +31,10 @@ func TestRow(t *testing.T) {
 	}}}}
 	d := diagnosis{Valid: true, BoundBy: "wait", Kind: "network", Confirmed: true, Headline: "Waiting bounds it.",
 		Where: []stacks.Site{{Function: "dyno/services/chain/plain.(*pool).add", Share: 0.4}, {Function: "main.other", Share: 0.1}}, Made: map[string]any{"commit": "0123abcd"}}
-	got, err := services[0].row(d, &record.Experiment{Runs: []*record.Run{{Spec: record.RunSpec{Role: record.RoleSaturate}}, profiled}})
+	traced := &record.Run{Spec: record.RunSpec{Role: record.RoleTraced, Variant: "plain"}, Stages: []record.Stage{{Name: "seal", Latency: record.Quantiles{P95: 3}}}}
+	got, err := services[0].row(d, &record.Experiment{Runs: []*record.Run{{Spec: record.RunSpec{Role: record.RoleSaturate}}, profiled, traced}})
 	want := row{Name: "chain", BoundBy: "wait (network)", Sure: "confirmed", Place: "plain.(*pool).add", Share: 0.4, Said: "Waiting bounds it.",
-		CPU: "other 70%, malloc 30%", Named: "mallocgc 30%, encoding/json 50%, Mutex 0%", Source: services[0].source, Commit: "0123abcd"}
+		CPU: "other 70%, malloc 30%", Named: "mallocgc 30%, encoding/json 50%, Mutex 0%", Source: services[0].source, Commit: "0123abcd", Stages: map[string]float64{"seal": 3}}
 	if share := got.Shares["encoding/json"]; len(got.Shares) != 3 || share[0] != 0.5 || share[1] >= 0.5 || share[2] <= 0.5 {
 		t.Errorf("shares %v", got.Shares)
 	}
