@@ -168,6 +168,11 @@ var columns = map[string]struct{ head, interval string }{
 	"cpu_of_named": {"CPU of what the source names", ""},
 	"source":       {"the source's table says", ""},
 
+	// Of bench/claims/spans.
+	"formula_a":     {"a", ""},
+	"formula_b":     {"b", "formula_b_rounds"},
+	"formula_error": {"error of a point", ""},
+
 	// Of bench/claims/amplification.
 	"record_bytes_per_request": {"records, bytes", ""},
 	"state_amplification":      {"written for each of them: states", "state_amplification_runs"},
