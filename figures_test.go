@@ -112,6 +112,20 @@ func holdMarked(t *testing.T, kind string, write func(name string, words []strin
 	}
 }
 
+// interval is one as tables have it, and not a list of a scenario.
+var interval = regexp.MustCompile(`[^:] \[[-+]?\d[\d,.]*, [-+]?\d[\d,.]*\]`)
+
+// An interval belongs to a table, where its conditions are.
+func TestIntervalsAreInTables(t *testing.T) {
+	for _, page := range pages(t) {
+		for i, line := range strings.Split(read(t, page), "\n") {
+			if found := interval.FindString(line); found != "" && !strings.HasPrefix(line, "|") {
+				t.Errorf("%s:%d: an interval outside a table: %s", page, i+1, found)
+			}
+		}
+	}
+}
+
 // columns are the keys that tables show, with their headings.
 var columns = map[string]struct{ head, interval string }{
 	"name":                  {"step", ""},
