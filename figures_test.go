@@ -168,6 +168,7 @@ var columns = map[string]struct{ head, interval string }{
 	"ns_per_op":             {"ns/op", "ns_per_op_interval"},
 	"cpu_ns_per_op":         {"CPU, ns/op", "cpu_ns_per_op_interval"},
 	"bytes_per_message":     {"bytes a message", ""},
+	"allocs_per_op":         {"allocations/op", ""},
 	"parks_per_s":           {"parks/s", "parks_per_s_interval"},
 	"forecasts":             {"forecasts", ""},
 	"above":                 {"lower bound above the truth", ""},
