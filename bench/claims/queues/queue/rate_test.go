@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,10 +19,10 @@ func TestTheConsumerBoundsTheRate(t *testing.T) {
 		for _, capacity := range []int{16, 1024, 8 * 512} {
 			synctest.Test(t, func(t *testing.T) {
 				q := build(queue.Config{Capacity: capacity})
-				handled := 0
+				var handled atomic.Int64
 				var consumer sync.WaitGroup
 				consumer.Go(func() {
-					for buf := make([]queuetest.Value, 1); q.Take(0, buf) > 0; handled++ {
+					for buf := make([]queuetest.Value, 1); q.Take(0, buf) > 0; handled.Add(1) {
 						time.Sleep(time.Millisecond)
 					}
 				})
@@ -30,8 +31,8 @@ func TestTheConsumerBoundsTheRate(t *testing.T) {
 					time.Sleep(time.Second / offered)
 				}
 				synctest.Wait()
-				if handled < 900 || handled > 1000 {
-					t.Errorf("%s of %d: %d in a second", name, capacity, handled)
+				if n := handled.Load(); n < 900 || n > 1000 {
+					t.Errorf("%s of %d: %d in a second", name, capacity, n)
 				}
 				q.Close()
 				consumer.Wait()
