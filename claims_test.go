@@ -25,7 +25,7 @@ import (
 // Verdicts are computed, and no row can have one of its own.
 
 // claim is a row. It has exactly one of Figure, Command, Test, RefutedBy, Open and Untestable, or both a
-// Figure and the Command that stores its file: it is open as long as that is not there.
+// Figure and the Command that stores it: it is open as long as the figure is not there.
 type claim struct {
 	Number  int
 	Claim   string // with the figure that the source gives
@@ -34,17 +34,13 @@ type claim struct {
 
 	Figure     *figure
 	Command    string   // would measure it
-	Steps      []string // of the command's scenario: those to look at
+	Steps      []string // of the command's scenario: those to look at, beside those of the figure
 	Test       string   // FOLDER.TestName, which shows it
 	RefutedBy  string   `yaml:"refuted_by"` // FOLDER.TestName, which shows the contrary
 	Open       string   // why no command of today measures it
 	Untestable string   // why it cannot be tested here
 	Note       string
 }
-
-// figure is where a stored result has what was measured. With a base, it is the step's value over
-// that of the base.
-type figure struct{ File, Step, Base, Metric string }
 
 // readClaims reads the rows of each service.
 func readClaims() (all map[string][]claim, err error) {
@@ -75,15 +71,6 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// stored reports whether the row's figure is there.
-func (c claim) stored() bool {
-	if c.Figure == nil {
-		return false
-	}
-	_, err := os.Stat(filepath.Join("docs", "results", c.Figure.File+".json"))
-	return err == nil
-}
-
 func (c claim) check(number int) error {
 	ways := 0
 	for _, there := range []bool{c.Figure != nil, c.Command != "", c.Test != "", c.RefutedBy != "", c.Open != "", c.Untestable != ""} {
@@ -110,12 +97,23 @@ var (
 	commandPath = regexp.MustCompile(`(?:\./|\bscenarios/)[\w./-]+`)
 	variant     = regexp.MustCompile(`--variant (\S+)`)
 	run         = regexp.MustCompile(`-run (Test\w+)`)
-	benchmarks  = regexp.MustCompile(`-bench '?([^' ]+)'? .*?(\./[\w/-]+)`)
+	benchmarks  = regexp.MustCompile(`-bench '?([^/' ]+)[^' ]*'? .*?(\./[\w/-]+)`)
 )
+
+// steps are those of the command's scenario to look at: of a sweep by axes their values.
+func (c claim) steps() []string {
+	steps := slices.Clone(c.Steps)
+	for _, step := range c.Figure.steps() {
+		if strings.Contains(c.Command, " scenarios/") && !slices.Contains(steps, step) {
+			steps = append(steps, step)
+		}
+	}
+	return steps
+}
 
 // checkNames finds each test, file, folder, step and benchmark that the row names.
 func (c claim) checkNames(tests map[string]bool) (err error) {
-	names, steps := []string{c.Test, c.RefutedBy}, slices.Clone(c.Steps)
+	names, steps := []string{c.Test, c.RefutedBy}, c.steps()
 	if m := variant.FindStringSubmatch(c.Command); m != nil {
 		steps = append(steps, m[1])
 	}
@@ -135,6 +133,9 @@ func (c claim) checkNames(tests map[string]bool) (err error) {
 		}
 	}
 	for _, step := range steps {
+		if axis, _, swept := strings.Cut(step, "="); swept && bytes.Contains(scenario, []byte("name: "+axis+",")) {
+			continue
+		}
 		if !regexp.MustCompile(`\bname: ` + regexp.QuoteMeta(step) + `(,|\s)`).Match(scenario) {
 			err = errors.Join(err, fmt.Errorf("the scenario of %q has no step %s", c.Command, step))
 		}
@@ -212,15 +213,12 @@ func (c claim) judge() (by, measured, judged string, err error) {
 		return "-", "-", "open: " + c.Open, nil
 	case c.Command != "" && !c.stored():
 		by = "`" + c.Command + "`"
-		for _, step := range c.Steps {
+		for _, step := range c.steps() {
 			by += " `" + step + "`"
 		}
 		return by, "-", "open", nil
 	default:
-		by = fmt.Sprintf("`%s`: %s of `%s`", f.File, f.Metric, f.Step)
-		if f.Base != "" {
-			by += " over `" + f.Base + "`"
-		}
+		by = f.String()
 		r, err := stored(f.File)
 		if err != nil {
 			return "", "", "", err
@@ -243,45 +241,6 @@ func (c claim) judge() (by, measured, judged string, err error) {
 	}
 }
 
-// exact are the metrics that are the same each time.
-var exact = []string{"bytes_per_message"}
-
-// measure is a value between the ends of its interval, which are the value itself without one.
-type measure struct{ at, lo, hi float64 }
-
-// from returns the figure of the stored result. The interval of a quotient of two figures is as
-// wide as both allow.
-func (f figure) from(r result) (measure, error) {
-	v, err := f.of(r, f.Step)
-	if err != nil || f.Base == "" {
-		return v, err
-	}
-	base, err := f.of(r, f.Base)
-	return measure{v.at / base.at, v.lo / base.hi, v.hi / base.lo}, err
-}
-
-// of returns the metric of a step. A ratio to the baseline is 1 for the baseline.
-func (f figure) of(r result, step string) (measure, error) {
-	i := slices.IndexFunc(r.Steps, func(s map[string]any) bool { return s["name"] == step })
-	if i < 0 {
-		return measure{}, fmt.Errorf("docs/results/%s.json has no step %q", f.File, step)
-	}
-	s := r.Steps[i]
-	if i == 0 && strings.HasSuffix(f.Metric, "ratio_to_baseline") {
-		return measure{1, 1, 1}, nil
-	}
-	at, ok := s[f.Metric].(float64)
-	if !ok || at <= 0 {
-		return measure{}, fmt.Errorf("docs/results/%s.json: step %q has no figure %q", f.File, step, f.Metric)
-	}
-	if of, ok := s[columns[f.Metric].interval].([]any); ok && len(of) == 2 {
-		lo, _ := of[0].(float64)
-		hi, _ := of[1].(float64)
-		return measure{at, lo, hi}, nil
-	}
-	return measure{at, at, at}, nil
-}
-
 // verdict judges a claim by the interval of what was measured. A ratio whose interval contains 1 is
 // not decided, also where it contains the claimed value: it does not even show a difference. It may
 // show that there is less of one than claimed. Otherwise larger and smaller are beside what is
@@ -294,7 +253,7 @@ func verdict(kind, claimed string, lo, hi float64) (string, error) {
 		return "", fmt.Errorf("claimed is %q; beside a figure it is a number above 0, or >1 or <1 for a ratio", claimed)
 	case kind == "ratio" && value == 1 && !direction:
 		return "", fmt.Errorf("no interval can show the ratio 1; claimed is another one, or a direction: >1 or <1")
-	case kind == "function" || lo <= 0 || lo > hi:
+	case kind == "function" || lo < 0 || kind == "ratio" && lo == 0 || lo > hi:
 		return "", fmt.Errorf("an interval [%g, %g] cannot judge a claim of the kind %s", lo, hi, kind)
 	}
 	if kind == "ratio" && (claimed == "<1" || value < 1) { // less is the effect
@@ -340,6 +299,7 @@ func TestVerdict(t *testing.T) {
 		{"absolute", "100", 90, 110, "holds"},
 		{"absolute", "100", 101, 110, "larger"},
 		{"absolute", "100", 0.5, 99, "smaller"},
+		{"absolute", "0.4", 0, 0.1, "smaller"},
 		{"ratio", "1", 0.9, 1.1, ""},
 		{"ratio", "", 0.9, 1.1, ""},
 		{"ratio", ">2", 0.9, 1.1, ""},
@@ -356,8 +316,8 @@ func TestVerdict(t *testing.T) {
 
 // A row with a figure and the command that stores it is open until the file is there.
 func TestClaimsAreOpenUntilStored(t *testing.T) {
-	for file, open := range map[string]bool{"none": true, "decide-chain": false} {
-		c := claim{Number: 1, Claim: "c", Kind: "ratio", Claimed: ">1", Figure: &figure{file, "statedb", "", "ratio_to_baseline"}, Command: "dyno run scenarios/chain.yaml"}
+	for file, open := range map[string]bool{"none": true, "chain": true, "decide-chain": false} { // chain has no such step
+		c := claim{Number: 1, Claim: "c", Kind: "ratio", Claimed: ">1", Figure: &figure{File: file, Step: "statedb", Metric: "ratio_to_baseline"}, Command: "dyno run scenarios/chain.yaml"}
 		_, _, judged, err := c.judge()
 		if err = errors.Join(err, c.check(1)); err != nil || (judged == "open") != open {
 			t.Errorf("%s: %q, %v", file, judged, err)
@@ -368,9 +328,9 @@ func TestClaimsAreOpenUntilStored(t *testing.T) {
 // What a row names and does not exist is named by the error.
 func TestClaimsThatNameNothing(t *testing.T) {
 	for want, c := range map[string]claim{
-		"docs/results/none.json":            {Figure: &figure{"none", "tuned", "", "work_per_s"}},
-		`no step "none"`:                    {Figure: &figure{"decide-chain", "none", "", "work_per_s"}},
-		`no figure "none"`:                  {Figure: &figure{"decide-chain", "tuned", "", "none"}},
+		"docs/results/none.json":            {Figure: &figure{File: "none", Step: "tuned", Metric: "work_per_s"}},
+		`no step "none"`:                    {Figure: &figure{File: "decide-chain", Step: "none", Metric: "work_per_s"}},
+		`no figure "none"`:                  {Figure: &figure{File: "decide-chain", Step: "tuned", Metric: "none"}},
 		"scenarios/none.yaml":               {Command: "dyno run scenarios/none.yaml"},
 		"has no step none":                  {Command: "dyno run scenarios/chain.yaml", Steps: []string{"none"}},
 		"has no benchmark None":             {Command: "go test -run '^$' -bench 'Beat|None' ./bench/claims/heartbeat"},

@@ -39,10 +39,16 @@ var marked = regexp.MustCompile(`(?ms)^<!-- (\w+): (\S+)([^\n]*?) -->\n(.*?)^<!-
 // mostOthers is the share of the machine that others may take in a published result.
 const mostOthers = 0.05
 
-// result is a stored result, as far as tables show it.
+// result is a stored result, as far as tables and claims show it.
 type result struct {
-	Steps []map[string]any
-	Made  struct {
+	Steps   []map[string]any
+	Sweep   []map[string]any // a variant at a rate
+	Scaling []struct {
+		Variant string
+		Points  []map[string]any // by concurrency
+	}
+	Databases []map[string]any // those of a variant
+	Made      struct {
 		Commit   string
 		Base     string `json:"base_commit"`
 		Modified bool
@@ -106,6 +112,20 @@ func holdMarked(t *testing.T, kind string, write func(name string, words []strin
 	}
 }
 
+// interval is one as tables have it, and not a list of a scenario.
+var interval = regexp.MustCompile(`[^:] \[[-+]?\d[\d,.]*, [-+]?\d[\d,.]*\]`)
+
+// An interval belongs to a table, where its conditions are.
+func TestIntervalsAreInTables(t *testing.T) {
+	for _, page := range pages(t) {
+		for i, line := range strings.Split(read(t, page), "\n") {
+			if found := interval.FindString(line); found != "" && !strings.HasPrefix(line, "|") {
+				t.Errorf("%s:%d: an interval outside a table: %s", page, i+1, found)
+			}
+		}
+	}
+}
+
 // columns are the keys that tables show, with their headings.
 var columns = map[string]struct{ head, interval string }{
 	"name":                  {"step", ""},
@@ -148,6 +168,8 @@ var columns = map[string]struct{ head, interval string }{
 	"ns_per_op":             {"ns/op", "ns_per_op_interval"},
 	"cpu_ns_per_op":         {"CPU, ns/op", "cpu_ns_per_op_interval"},
 	"bytes_per_message":     {"bytes a message", ""},
+	"allocs_per_op":         {"allocations/op", ""},
+	"parks_per_s":           {"parks/s", "parks_per_s_interval"},
 	"forecasts":             {"forecasts", ""},
 	"above":                 {"lower bound above the truth", ""},
 	"missed":                {"truth outside the bracket", ""},
@@ -160,6 +182,11 @@ var columns = map[string]struct{ head, interval string }{
 	"cpu_by_kind":  {"CPU by kind", ""},
 	"cpu_of_named": {"CPU of what the source names", ""},
 	"source":       {"the source's table says", ""},
+
+	// Of bench/claims/spans.
+	"formula_a":     {"a", ""},
+	"formula_b":     {"b", "formula_b_rounds"},
+	"formula_error": {"error of a point", ""},
 
 	// Of bench/claims/amplification.
 	"record_bytes_per_request": {"records, bytes", ""},
@@ -224,9 +251,23 @@ func tableOf(name string, keys []string) (string, error) {
 func stored(name string) (r result, err error) {
 	text, err := os.ReadFile(filepath.Join("docs", "results", name+".json"))
 	if err == nil {
-		err = json.Unmarshal(text, &r)
+		err = r.read(text)
 	}
 	return r, err
+}
+
+// read reads the text of a result. A capacity has no steps, and is one.
+func (r *result) read(text []byte) error {
+	*r = result{}
+	var whole map[string]any
+	err := json.Unmarshal(text, r)
+	if err == nil && len(r.Steps) == 0 {
+		if err = json.Unmarshal(text, &whole); whole["capacity_per_s"] != nil {
+			whole["name"] = whole["variant"]
+			r.Steps = append(r.Steps, whole)
+		}
+	}
+	return err
 }
 
 // cell shows a value with its interval, if it has one.

@@ -5,6 +5,7 @@
 package claims
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -14,13 +15,15 @@ import (
 )
 
 // Main is the main function of the command of that name: show prints what it makes of the
-// experiment in the folder that the only argument names. recorded is an example of such a folder.
+// experiment in the folder that the only argument names, after the flags that the command has
+// defined. recorded is an example of such a folder.
 func Main(name, recorded string, show func(io.Writer, *record.Experiment) error) {
-	if len(os.Args) != 2 {
+	flag.Parse()
+	if flag.NArg() != 1 {
 		fmt.Fprintf(os.Stderr, "%s: name the folder of a sweep, as in: go run ./bench/claims/%[1]s %s\n", name, recorded)
 		os.Exit(2)
 	}
-	exp, err := folder.Open(os.Args[1])
+	exp, err := folder.Open(flag.Arg(0))
 	if err == nil {
 		err = show(os.Stdout, exp)
 	}

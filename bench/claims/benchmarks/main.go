@@ -134,7 +134,7 @@ func (v values) add(folder, text string) {
 }
 
 // keys are the units that are kept.
-var keys = map[string]string{"ns/op": "ns_per_op", "CPU-ns/op": "cpu_ns_per_op", "cpu-ns/op": "cpu_ns_per_op", "B/op": "bytes_per_op", "allocs/op": "allocs_per_op", "B/message": "bytes_per_message", "parked": "parked"}
+var keys = map[string]string{"ns/op": "ns_per_op", "CPU-ns/op": "cpu_ns_per_op", "cpu-ns/op": "cpu_ns_per_op", "B/op": "bytes_per_op", "allocs/op": "allocs_per_op", "B/message": "bytes_per_message", "parked": "parked", "parks/s": "parks_per_s"}
 
 // steps are the medians with their intervals.
 func (v values) steps() (all []map[string]any) {

@@ -1,5 +1,6 @@
-// Command plain diagnoses the first program of each service, and keeps what bounds it and where its
-// CPU goes, beside the table of shares that the service's source has of its own first program.
+// Command plain diagnoses the first program of each service, raft without batches, and the stages of
+// chaind as it is, and keeps what bounds them and where their CPU goes, beside the shares that the
+// service's source has of its own.
 //
 // It is not for judging the diagnosis: bench/calibrate and bench/verdicts do. It owns every process
 // that it starts.
@@ -23,10 +24,11 @@ import (
 	"dyno/lab/record/folder"
 )
 
-const usage = `Plain runs dyno diagnose --variant plain with the scenario of each service, and prints what bounds its first program,
-and the shares of its CPU. It runs in this repository's root, and takes some minutes for each.
+const usage = `Plain runs dyno diagnose --variant plain with the scenario of each service, and --variant unbatched with chain-unbatched
+(raft) and loop with chain (stages), and prints what bounds the program, and the shares of its CPU. It runs in this repository's root, and
+takes some minutes for each.
 
-Usage: go run ./bench/claims/plain [chain|ledger|orders|notify|arena]... [flags]
+Usage: go run ./bench/claims/plain [chain|ledger|orders|notify|arena|raft|stages]... [flags]
 
 `
 
@@ -43,7 +45,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	for _, name := range f.Args() {
 		if !slices.ContainsFunc(services, func(s service) bool { return s.name == name }) {
-			return command.Wrong("there is no service %q: name chain, ledger, orders, notify or arena", name)
+			return command.Wrong("there is no service %q: name chain, ledger, orders, notify, arena, raft or stages", name)
 		}
 	}
 	if err := os.MkdirAll(*dir, 0o755); err != nil {
@@ -84,11 +86,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 // diagnose runs dyno, whose exit code may say that it is not satisfied with a measurement that it
 // printed, and reads what it recorded.
 func (s service) diagnose(ctx context.Context, dyno, dir string, quick bool) (r row, made map[string]any, err error) {
-	args := []string{"diagnose", "--json", "--out", dir, "--variant", variant}
+	args := []string{"diagnose", "--json", "--out", dir, "--variant", s.program()}
 	if quick {
 		args = append(args, "--quick")
 	}
-	cmd := exec.CommandContext(ctx, dyno, append(args, filepath.Join("scenarios", s.name+".yaml"))...)
+	cmd := exec.CommandContext(ctx, dyno, append(args, s.scenarioFile())...)
 	cmd.Stderr = os.Stderr
 	var d diagnosis
 	if err := command.Object(cmd, &d); err != nil {

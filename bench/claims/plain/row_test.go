@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -22,7 +23,7 @@ func stack(value float64, functions ...string) record.Stack {
 
 // A row has the verdict, its first place, and shares of the CPU without what profiling took.
 func TestRow(t *testing.T) {
-	profiled := &record.Run{Spec: record.RunSpec{Role: record.RoleProfile, Variant: variant}, FixtureProfiles: []*record.Profile{{Type: record.ValueCPU, Stacks: []record.Stack{
+	profiled := &record.Run{Spec: record.RunSpec{Role: record.RoleProfile, Variant: "plain"}, FixtureProfiles: []*record.Profile{{Type: record.ValueCPU, Stacks: []record.Stack{
 		stack(30, "runtime.mallocgc", "encoding/json.Unmarshal", "main.handle"),
 		stack(20, "encoding/json.state1", "encoding/json.Unmarshal", "main.handle"),
 		stack(50, "main.work", "main.handle"),
@@ -30,10 +31,15 @@ func TestRow(t *testing.T) {
 	}}}}
 	d := diagnosis{Valid: true, BoundBy: "wait", Kind: "network", Confirmed: true, Headline: "Waiting bounds it.",
 		Where: []stacks.Site{{Function: "dyno/services/chain/plain.(*pool).add", Share: 0.4}, {Function: "main.other", Share: 0.1}}, Made: map[string]any{"commit": "0123abcd"}}
-	got, err := services[0].row(d, &record.Experiment{Runs: []*record.Run{{Spec: record.RunSpec{Role: record.RoleSaturate}}, profiled}})
+	traced := &record.Run{Spec: record.RunSpec{Role: record.RoleTraced, Variant: "plain"}, Stages: []record.Stage{{Name: "seal", Latency: record.Quantiles{P95: 3}}}}
+	got, err := services[0].row(d, &record.Experiment{Runs: []*record.Run{{Spec: record.RunSpec{Role: record.RoleSaturate}}, profiled, traced}})
 	want := row{Name: "chain", BoundBy: "wait (network)", Sure: "confirmed", Place: "plain.(*pool).add", Share: 0.4, Said: "Waiting bounds it.",
-		CPU: "other 70%, malloc 30%", Named: "mallocgc 30%, encoding/json 50%, Mutex 0%", Source: services[0].source, Commit: "0123abcd"}
-	if err != nil || got != want {
+		CPU: "other 70%, malloc 30%", Named: "mallocgc 30%, encoding/json 50%, Mutex 0%", Source: services[0].source, Commit: "0123abcd", Stages: map[string]float64{"seal": 3}}
+	if share := got.Shares["encoding/json"]; len(got.Shares) != 3 || share[0] != 0.5 || share[1] >= 0.5 || share[2] <= 0.5 {
+		t.Errorf("shares %v", got.Shares)
+	}
+	got.Shares = nil
+	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 	}
 	if _, err := services[0].row(diagnosis{Reason: "no answers"}, nil); err == nil {
@@ -72,5 +78,15 @@ func TestKeep(t *testing.T) {
 	}
 	if all.Made["others"] != 0.02 || !reflect.DeepEqual(all.Made["packages"], []any{"dyno/a", "dyno/c"}) {
 		t.Errorf("made %v", all.Made)
+	}
+}
+
+// The interval of a share is Wilson's, whose published example is 1 of 10: 0.018 to 0.404.
+func TestInterval(t *testing.T) {
+	for _, tt := range []struct{ share, n, lo, hi float64 }{{0.1, 10, 0.0179, 0.4042}, {0, 100, 0, 0.037}, {0.5, 400, 0.4512, 0.5488}} {
+		got := interval(tt.share, tt.n)
+		if got[0] != tt.share || math.Abs(got[1]-tt.lo) > 1e-3 || math.Abs(got[2]-tt.hi) > 1e-3 {
+			t.Errorf("%v of %v: %v", tt.share, tt.n, got)
+		}
 	}
 }

@@ -158,3 +158,18 @@ func TestPredictionProperties(t *testing.T) {
 		}
 	})
 }
+
+// A source has N/(2(mu-lambda)) as the delay in a queue with room for N. In the steady state the wait
+// does not grow with the room once that is large enough, and is a tenth of the formula at most.
+func TestThePublishedDelay(t *testing.T) {
+	const mu = 1000.0
+	for _, lambda := range []float64{100, 500, 900} {
+		for _, n := range []int{256, 1024, 4096} {
+			wait := mm1n(t, lambda, mu, n).MeanWaitMs
+			near(t, "wait", wait, lambda/mu/(mu-lambda)*1e3, 1e-6)
+			if published := float64(n) / (2 * (mu - lambda)) * 1e3; wait > published/10 {
+				t.Errorf("%g/s, room for %d: a wait of %g ms, by the formula %g ms", lambda, n, wait, published)
+			}
+		}
+	}
+}

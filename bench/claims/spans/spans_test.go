@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -100,5 +102,31 @@ func TestCompare(t *testing.T) {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())
 		}
+	}
+}
+
+// What is stored has the fit, and the range of those of the rounds.
+func TestWriteJSON(t *testing.T) {
+	e := &record.Experiment{Name: "spans"}
+	for _, units := range []int{1000, 5000} {
+		name := fmt.Sprint(units)
+		e.Variants = append(e.Variants, record.Variant{Name: name, Units: units})
+		for round, b := range []float64{0.002, 0.004} {
+			for _, n := range []int{16, 64, 256} {
+				e.Runs = append(e.Runs, &record.Run{Spec: record.RunSpec{Variant: name, Connections: n, Round: round}, Load: record.LoadInfo{Kind: record.KindJobs, Model: "closed"},
+					Totals: record.Totals{ThroughputPerS: curve{850, b}.at(float64(n), float64(units))}})
+			}
+		}
+	}
+	var out bytes.Buffer
+	if err := writeJSON(&out, e); err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ Steps []step }
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Steps) != 1 || math.Abs(got.Steps[0].OfRound[0]-0.002) > 1e-4 || math.Abs(got.Steps[0].OfRound[1]-0.004) > 1e-4 || got.Steps[0].B <= 0.002 || got.Steps[0].B >= 0.004 {
+		t.Errorf("%+v", got.Steps)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"dyno/services/arena/game"
+	"dyno/services/arena/wire"
 )
 
 // played returns the states of some ticks of a room of 50.
@@ -93,4 +94,42 @@ func BenchmarkDecode(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkState writes what a client receives of a room of 50 players with keyboards in a tick: all
+// of it, what has changed, and what is not as predicted. B/message is the mean size of 10 s.
+func BenchmarkState(b *testing.B) {
+	states := played(10*game.Hz, play(motions["keyboard"]))
+	for _, way := range []struct {
+		name  string
+		write func(at int) []byte
+	}{
+		{"whole", func(at int) []byte { return whole(b, states[at]) }},
+		{"delta", func(at int) []byte { return message(0, states[at], states[at-1], nil) }},
+		{"predicted", func(at int) []byte { return message(0, states[at], states[at-1], states[at-2]) }},
+	} {
+		size := 0
+		for at := 2; at < len(states); at++ {
+			size += len(way.write(at))
+		}
+		b.Run(way.name, func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				way.write(2 + i%(len(states)-2))
+			}
+			b.ReportMetric(float64(size)/float64(len(states)-2), "B/message")
+		})
+	}
+}
+
+// whole is a state in Protobuf.
+func whole(b *testing.B, s *State) []byte {
+	out := &wire.Snapshot{Tick: s.Tick, Hash: s.Hash}
+	for _, e := range s.Entities {
+		out.Entities = append(out.Entities, &wire.Entity{Id: e.ID, X: e.X, Y: e.Y, Dir: e.Dir, Hp: e.HP, Score: e.Score})
+	}
+	text, err := (&wire.ServerFrame{Body: &wire.ServerFrame_Snapshot{Snapshot: out}}).MarshalVT()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return text
 }
