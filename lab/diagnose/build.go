@@ -154,8 +154,8 @@ func (d *Diagnosis) confirm(s Subject, t rules.Thresholds) {
 // untested is why a verdict is unconfirmed that no experiment could test.
 const untested = "no experiment tested it"
 
-// doubt says why a verdict on the service is not confirmed; empty: it is. It is not disturbed by
-// other processes if waits is set.
+// doubt says why a verdict on the service is not confirmed; empty: it is. waits means that the
+// evidence is waits that other processes do not cause.
 func (d *Diagnosis) doubt(waits bool) string {
 	const nothing = 1.05               // times the throughput: what brings no more is not what bounds it
 	whole := d.Bottleneck != rules.CPU // the estimate is for all of the cause, and not for one place
@@ -180,13 +180,12 @@ func (d *Diagnosis) judgeValidity(s Subject) {
 	case d.PeakPerS == 0 && len(s.Saturated) > 0:
 		d.Valid, d.Reason = false, "no request was answered"
 	}
-	if last := s.last(); d.Valid && d.Disturbed == "" && last != nil && besides(last, inexact) {
+	if last := s.last(); d.Valid && d.Disturbed == "" && last != nil && delayedByOthers(last, inexact) {
 		d.Warnings = append(d.Warnings, "the figures are imprecise: meanwhile "+disturbance(last))
 	}
 }
 
-// serving returns the places of stacks, as shares of the whole. The cost of profiling belongs to
-// none of them.
+// serving returns the places of stacks, as shares of the whole, without those of taking profiles.
 func serving(of []record.Stack, whole float64) []stacks.Site {
 	return stacks.SitesOf(slices.DeleteFunc(of, func(s record.Stack) bool {
 		return stacks.ClassOf(s.Frames) == stacks.Profiling || profiling(s.Frames)
@@ -264,7 +263,7 @@ func (e *evidence) accepting() []stacks.Site {
 	return serving(of, whole)
 }
 
-// sampled returns the code of the CPU profile's samples of these classes, or without any of all, as
+// sampled returns the code of the CPU profile's samples of these classes (none: of all classes), as
 // shares of the whole profile.
 func (e *evidence) sampled(classes ...stacks.Class) []stacks.Site {
 	if e.cpu == nil {

@@ -56,7 +56,7 @@ func SitesOf(of []record.Stack, whole float64) []Site {
 	}
 	index := map[string]int{}
 	var out []Site
-	handed := map[string][]record.Stack{} // to dependencies, by the middleware; each ends at its frame
+	handed := map[string][]record.Stack{} // by middleware: what it handed to a dependency; each ends at its frame
 	for _, s := range of {
 		f, at, ok := userFrame(s.Frames)
 		if !ok {
@@ -130,9 +130,9 @@ func functionsIn(of []record.Stack) (out []*functionCost) {
 }
 
 // divided returns the places of a cost that a middleware, the outermost frame of all these stacks,
-// handed to a dependency's handlers: the functions between which it divides, each as far down as
-// its cost stays whole. Of functions that are in the same stacks one is named, so no cost counts
-// twice. What is left belongs to the last function that has nearly all of the cost.
+// handed to a dependency's handlers: the functions among which the cost divides, each the deepest
+// that still has nearly all of its branch. One function is named for each stack, so that no cost
+// counts twice. What is left belongs to the deepest function that has most of the cost.
 func divided(of []record.Stack, whole float64) (out []Site) {
 	const (
 		most  = 0.75 // of the cost: it divides further down
@@ -197,7 +197,7 @@ func divided(of []record.Stack, whole float64) (out []Site) {
 func HalfSite(of []record.Stack, whole float64) (Site, bool) {
 	type sum struct {
 		place        Site
-		value, depth float64
+		value, depth float64 // depth: frames from the outermost, times value
 	}
 	sums := map[string]*sum{}
 	for _, s := range of {

@@ -58,8 +58,8 @@ func NewScaling(e *record.Experiment, verdicts map[string]capacity.Verdict) *Sca
 		if len(c.Points) == 0 {
 			continue
 		}
-		ranked, words := scaling.Rank(c.fitted())
-		c.Ranked, c.Text = format.Filled(ranked), words
+		ranked, text := scaling.Rank(c.fitted())
+		c.Ranked, c.Text = format.Filled(ranked), text
 		s.Curves = append(s.Curves, c)
 	}
 	return s
