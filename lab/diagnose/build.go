@@ -18,7 +18,7 @@ import (
 // variants. The caller adds a capacity if one was measured.
 func Diagnose(e *record.Experiment) []Diagnosis {
 	var out []Diagnosis
-	for _, name := range variants(e) {
+	for _, name := range e.VariantNames() {
 		s := NewSubject(name, e.Runs)
 		if s.Profiled == nil && s.last() == nil {
 			continue
@@ -45,19 +45,6 @@ func Peak(e *record.Experiment, variant string) []*record.Slice {
 	})
 }
 
-// variants are the names in ladder order, then those found only in the runs.
-func variants(e *record.Experiment) []string {
-	var names []string
-	for _, v := range e.Variants {
-		names = append(names, v.Name)
-	}
-	for _, r := range e.Runs {
-		if r.Spec.Role != record.RoleAblation && !slices.Contains(names, r.Spec.Variant) {
-			names = append(names, r.Spec.Variant)
-		}
-	}
-	return names
-}
 
 // Diagnose applies the rules with these thresholds. A failed intervention overturns the verdict.
 func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
@@ -297,8 +284,9 @@ func (e *evidence) waited(kind stacks.WaitKind) []stacks.Site {
 			continue
 		}
 		add := func(f record.Frame) {
-			p := wakers[f.Function]
-			wakers[f.Function] = stacks.Site{Function: f.Function, File: f.File, Line: f.Line, Share: p.Share + w.Seconds}
+			p := stacks.At(f)
+			p.Share = wakers[f.Function].Share + w.Seconds
+			wakers[f.Function] = p
 		}
 		at, ok := stacks.UserFrame(w.WokenBy)
 		if ok {

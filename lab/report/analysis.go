@@ -44,7 +44,7 @@ func Analyse(e *record.Experiment) Results {
 			a.Verdicts[r.ID] = capacity.CheckSLO(r)
 		}
 	}
-	names := format.Variants(e)
+	names := e.VariantNames()
 	for _, name := range names {
 		c := capacity.Summarise(view.ConstantRates(e), name)
 		for _, s := range c.Steps {

@@ -18,7 +18,7 @@ func (r *Report) steps(e *record.Experiment, a Results) {
 	for _, row := range a.Rows {
 		rows[row.Name] = row
 	}
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		v, _ := e.Variant(name)
 		s := Step{Name: name, Change: v.Change, Why: v.Why, Capacity: format.Unknown, Ratio: format.Unknown, StepRatio: format.Unknown, Concurrency: format.Unknown, Tail: format.Unknown, Work: format.Unknown, AtLeast: format.Unknown, Rate50: format.Unknown, CPURatio: format.Unknown}
 		s.capacity(a.Capacities[name])
@@ -150,7 +150,7 @@ func (r *Report) compare(e *record.Experiment, a Results) {
 // capacity keeps the result of a single variant's search.
 func (r *Report) capacity(e *record.Experiment, a Results) {
 	r.steps(e, a)
-	if names := format.Variants(e); len(names) > 0 {
+	if names := e.VariantNames(); len(names) > 0 {
 		c := a.Capacities[names[0]]
 		r.Capacity = &c
 	}

@@ -149,7 +149,7 @@ func queues(l *figures) []Finding {
 			{"queue_mean_wait", round(float64(mean(of)) / 1e3), "us", "mean wait"}}}
 	waker := "the goroutine at the other end"
 	if user, ok := stacks.UserFrame(longest.WokenBy); ok {
-		waker = stacks.Site{Function: user.Function, File: user.File, Line: user.Line}.String()
+		waker = stacks.At(user).String()
 		f.Text += ", which ends when " + waker + " answers"
 	}
 	f.Text += "."

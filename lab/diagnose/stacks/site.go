@@ -23,6 +23,16 @@ type Site struct {
 	Cumulative bool `json:"cumulative,omitempty"`
 }
 
+// At is the site of a frame, without a share.
+func At(f record.Frame) Site { return Site{Function: f.Function, File: f.File, Line: f.Line} }
+
+// withCallees is the site of a function and of what it calls.
+func withCallees(f record.Frame) Site {
+	s := At(f)
+	s.Cumulative = true
+	return s
+}
+
 // Location is the site's file and, if it is known, line: f.go:12.
 func (s Site) Location() string {
 	if s.File == "" {
@@ -71,7 +81,7 @@ func SitesOf(of []record.Stack, whole float64) []Site {
 		if !known {
 			i = len(out)
 			index[f.Function] = i
-			out = append(out, Site{Function: f.Function, File: f.File, Line: f.Line})
+			out = append(out, At(f))
 		}
 		out[i].Share += s.Value / whole
 	}
@@ -113,7 +123,7 @@ func functionsIn(of []record.Stack) (out []*functionCost) {
 			seen[f.Function] = true
 			c := index[f.Function]
 			if c == nil {
-				c = &functionCost{place: Site{Function: f.Function, File: f.File, Line: f.Line, Cumulative: true}}
+				c = &functionCost{place: withCallees(f)}
 				index[f.Function] = c
 				out = append(out, c)
 			}
@@ -140,8 +150,7 @@ func divided(of []record.Stack, whole float64) (out []Site) {
 		apart = 0.25 // of a function's cost: the most of it that another place may have
 		worth = 0.1  // of the whole: a function is a place
 	)
-	f := unwrapped(of[0].Frames[len(of[0].Frames)-1])
-	left, depth := Site{Function: f.Function, File: f.File, Line: f.Line, Cumulative: true}, 0.0
+	left, depth := withCallees(unwrapped(of[0].Frames[len(of[0].Frames)-1])), 0.0
 	all, total := functionsIn(of), Sum(of)
 	rest := total
 	taken := map[int]bool{}
@@ -208,7 +217,7 @@ func HalfSite(of []record.Stack, whole float64) (Site, bool) {
 			}
 			seen[f.Function] = true
 			if sums[f.Function] == nil {
-				sums[f.Function] = &sum{place: Site{Function: f.Function, File: f.File, Line: f.Line, Cumulative: true}}
+				sums[f.Function] = &sum{place: withCallees(f)}
 			}
 			sums[f.Function].value += s.Value
 			sums[f.Function].depth += s.Value * float64(len(s.Frames)-i)

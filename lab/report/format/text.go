@@ -44,20 +44,6 @@ func MetricValue(metric string, v Value) string {
 	return Rate(v)
 }
 
-// Variants are the variants in ladder order, then those found only in the runs.
-func Variants(e *record.Experiment) []string {
-	var names []string
-	seen := map[string]bool{}
-	for _, v := range e.Variants {
-		names, seen[v.Name] = append(names, v.Name), true
-	}
-	for _, r := range e.Runs {
-		if r.Spec.Role != record.RoleAblation && !seen[r.Spec.Variant] {
-			names, seen[r.Spec.Variant] = append(names, r.Spec.Variant), true
-		}
-	}
-	return names
-}
 
 // Run names a run in a list.
 func Run(r *record.Run) string {

@@ -98,7 +98,7 @@ type reading struct {
 func newChart(e *record.Experiment, c Chart, readings ...reading) Chart {
 	at := map[string]map[float64]point{}
 	xs := map[float64]bool{}
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		at[name] = map[float64]point{}
 		for _, p := range points(e, name) {
 			at[name][p.offered] = p
@@ -106,7 +106,7 @@ func newChart(e *record.Experiment, c Chart, readings ...reading) Chart {
 		}
 	}
 	c.X = slices.Sorted(maps.Keys(xs))
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		if len(at[name]) == 0 {
 			continue
 		}

@@ -21,7 +21,7 @@ type Database struct {
 // DatabasesOf returns each variant's figures at its capacity, or else at its highest load, or else
 // from any run; each from its last run with figures.
 func DatabasesOf(e *record.Experiment, atCapacity func(variant string) []*record.Run) (out []Database) {
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		for _, runs := range [][]*record.Run{atCapacity(name), saturated(e, name), counting(e, name)} {
 			if found := databasesOf(name, runs); len(found) > 0 {
 				out = append(out, found...)

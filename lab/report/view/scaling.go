@@ -52,7 +52,7 @@ func ByConcurrency(e *record.Experiment) bool {
 func NewScaling(e *record.Experiment, verdicts map[string]capacity.Verdict) *Scaling {
 	s := &Scaling{Bound: format.Unknown}
 	s.Tail, s.Bound = tailOf(e.SLO)
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		v, _ := e.Variant(name)
 		c := ScalingCurve{Variant: name, Units: v.Units, Points: scalingPoints(e, verdicts, name)}
 		if len(c.Points) == 0 {

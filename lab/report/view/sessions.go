@@ -26,7 +26,7 @@ type SessionRun struct {
 
 // NewSessionRuns reads the runs with sessions; nil: there are none.
 func NewSessionRuns(e *record.Experiment, verdicts map[string]capacity.Verdict, capacities map[string]capacity.Result) (c SessionRuns) {
-	order := format.Variants(e)
+	order := e.VariantNames()
 	for _, r := range e.Runs {
 		if r.Axis() != record.AxisSessions || r.Totals.Sessions == nil {
 			continue

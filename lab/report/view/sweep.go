@@ -71,7 +71,7 @@ func ConstantRates(e *record.Experiment) *record.Experiment {
 func NewSweep(all *record.Experiment) (s *Sweep, charts []Chart, many bool) {
 	e := ConstantRates(all)
 	s = &Sweep{}
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		for _, p := range points(e, name) {
 			s.Rows = append(s.Rows, newSweepRow(name, p))
 		}
@@ -99,7 +99,7 @@ const MostLines = 8
 // comparable groups the variants by their offered rates.
 func comparable(e *record.Experiment) (groups [][]record.Variant) {
 	index := map[string]int{}
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		rates := map[float64]bool{}
 		for _, r := range e.Runs {
 			if r.Spec.Variant == name {
