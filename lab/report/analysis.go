@@ -23,8 +23,8 @@ type Results struct {
 	CPU        []compare.Row               // by turns, and of jobs that are compared
 	Metrics    []compare.Comparison        // kind compare by turns: the requested metric first
 	Inflected  []view.Inflection
-	Unlisted   int // inflections not listed
-	Floor      *[2]float64
+	Unlisted   int         // inflections not listed
+	NoiseFloor *[2]float64 // by whole runs; nil: not measured often enough
 	Comparison *compare.Comparison
 	Left       int // SLO slices that do not count
 	Sample     compare.Sample
@@ -102,12 +102,12 @@ func (a *Results) byRuns(e *record.Experiment, names []string) {
 		a.Rows = compare.Ladder(e, metricOf(e), a.Sample)
 		for _, row := range a.Rows {
 			if row.ToBaseline.NoiseFloor != nil {
-				a.Floor = row.ToBaseline.NoiseFloor
+				a.NoiseFloor = row.ToBaseline.NoiseFloor
 			}
 		}
 	case compares(e) && len(names) >= 2:
 		c := compare.Between(e, metricOf(e), names[0], names[1], a.Sample)
-		a.Comparison, a.Floor = &c, c.NoiseFloor
+		a.Comparison, a.NoiseFloor = &c, c.NoiseFloor
 	}
 }
 

@@ -26,7 +26,7 @@ func Assemble(e *record.Experiment, a Results) *Report {
 	r := &Report{
 		Kind: e.Kind, Name: e.Name, Title: format.Title(e), Subject: format.Subject(e), Service: e.Service, Metric: metricOf(e), RatioMetric: metricOf(e), SLO: e.SLO, Started: e.Started,
 		Out: e.Dir, Command: e.Command, Scenario: e.Scenario, Machine: e.Machine, Made: madeOf(e),
-		Warnings: append([]string(nil), e.Warnings...), Floor: format.IntervalOf(a.Floor), Inflections: a.Inflected, InflectionsLeft: a.Unlisted,
+		Warnings: append([]string(nil), e.Warnings...), NoiseFloor: format.IntervalOf(a.NoiseFloor), Inflections: a.Inflected, InflectionsLeft: a.Unlisted,
 	}
 	for _, run := range e.Runs {
 		line := view.NewRun(run, nil)
@@ -92,7 +92,7 @@ func (r *Report) load(e *record.Experiment, a Results) {
 		return
 	}
 	run := e.Runs[0]
-	r.Load = &view.Load{Run: run}
+	r.Load = &view.SingleLoad{Run: run}
 	if !r.SLO.Bounded() {
 		r.SLO = run.SLO
 	}

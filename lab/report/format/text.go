@@ -72,12 +72,12 @@ func Run(r *record.Run) string {
 	return strings.Join(parts, ", ")
 }
 
-// Unjudged is the reason why a verdict is neither met nor missed; empty: it is one of them.
-func Unjudged(v capacity.Verdict) string { return strings.TrimPrefix(v.Inconclusive, "not judged: ") }
+// Inconclusive is the reason why a verdict is neither met nor missed; empty: it is one of them.
+func Inconclusive(v capacity.Verdict) string { return strings.TrimPrefix(v.Inconclusive, "not judged: ") }
 
 // Missed lists the criteria that a single load missed.
 func Missed(v *capacity.Verdict) []string {
-	if v == nil || v.Met || Unjudged(*v) != "" {
+	if v == nil || v.Met || Inconclusive(*v) != "" {
 		return nil
 	}
 	return v.Misses

@@ -98,8 +98,8 @@ func stepObjects(r *report.Report) []object {
 		}
 		o = append(o, member{"ratio_to_baseline", s.Ratio}, member{"ratio_interval", s.RatioInterval},
 			member{"ratio_to_before", s.StepRatio}, member{"before_interval", s.StepInterval}, member{"verdict", s.Verdict})
-		if s.WouldDecide != "" {
-			o = append(o, member{"would_decide", s.WouldDecide})
+		if s.TimeToDecide != "" {
+			o = append(o, member{"would_decide", s.TimeToDecide})
 		}
 		if a := s.Ablation; a != nil { // the last step, over the last step without this one
 			o = append(o, member{"ratio_to_without", format.Measured(a.Ratio)}, member{"without_interval", format.IntervalOf(a.Interval)})
@@ -166,7 +166,7 @@ func runObject(r *report.Report) any {
 		Diagnoses []diagnosis         `json:"diagnoses,omitempty"`
 		Databases []object            `json:"databases,omitempty"`
 		outcome
-	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.RatioMetric, r.SLO, stepObjects(r), sweep.Rows, sweep.Ramps, scalingCurves(r), r.SessionRuns, r.Floor, r.CPUFloor, all, valid, diagnoses(r), databaseObjects(r), outcomeOf(r)}
+	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.RatioMetric, r.SLO, stepObjects(r), sweep.Rows, sweep.Ramps, scalingCurves(r), r.SessionRuns, r.NoiseFloor, r.CPUNoiseFloor, all, valid, diagnoses(r), databaseObjects(r), outcomeOf(r)}
 }
 
 func capacityObject(r *report.Report) any {
@@ -271,7 +271,7 @@ func loadObject(r *report.Report) any {
 	run, met := &record.Run{SLO: r.SLO}, (*bool)(nil) // nothing was measured
 	if r.Load != nil {
 		run = r.Load.Run
-		if v := r.Load.Verdict; v != nil && format.Unjudged(*v) == "" {
+		if v := r.Load.Verdict; v != nil && format.Inconclusive(*v) == "" {
 			met = &r.Load.Verdict.Met
 		}
 	}

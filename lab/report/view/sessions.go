@@ -35,7 +35,7 @@ func NewSessionRuns(e *record.Experiment, verdicts map[string]capacity.Verdict, 
 		switch v, judged := verdicts[r.ID]; {
 		case r.Invalid != "":
 			row.Met = "invalid"
-		case judged && format.Unjudged(v) != "" && len(capacities) == 0:
+		case judged && format.Inconclusive(v) != "" && len(capacities) == 0:
 			row.Met = "not judged"
 		case judged && len(capacities) > 0: // as the search judged it; too few completions give a warning
 			found := capacities[r.Spec.Variant]
