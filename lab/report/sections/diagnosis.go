@@ -112,7 +112,7 @@ func diagnosed(r *report.Report, d *diagnose.Diagnosis) Block {
 	}
 	kinds := kindsOf(d.Bottleneck)
 	if len(d.Sites) > 0 {
-		g.Blocks = append(g.Blocks, For{printed, []Block{placeTable(d.Sites)}}, For{Page, []Block{Heading{"Where"}, placeList(r, d, kinds, d.Sites)}})
+		g.Blocks = append(g.Blocks, For{printed, []Block{siteTable(d.Sites)}}, For{Page, []Block{Heading{"Where"}, siteList(r, d, kinds, d.Sites)}})
 	}
 	if len(d.Evidence) > 0 {
 		g.Blocks = append(g.Blocks, Heading{"Evidence"}, evidence("evidence on "+r.NameOf(d), d.Evidence))
@@ -134,7 +134,7 @@ func found(r *report.Report, d *diagnose.Diagnosis) (out []Block) {
 		var why []Block
 		if len(f.Sites) > 0 {
 			at := f.Sites[0]
-			why = append(why, For{Terminal, []Block{Text{Spans: plain("in " + at.Function + format.Space(format.Place(at)))}}}, For{Page, []Block{placeList(r, d, kinds, f.Sites)}})
+			why = append(why, For{Terminal, []Block{Text{Spans: plain("in " + at.Function + format.Space(format.Site(at)))}}}, For{Page, []Block{siteList(r, d, kinds, f.Sites)}})
 		}
 		if len(f.Evidence) > 0 {
 			why = append(why, For{Page, []Block{evidence(fmt.Sprintf("evidence of finding %d on %s", i+1, r.NameOf(d)), f.Evidence)}})
@@ -192,12 +192,12 @@ func kindsOf(b rules.Bottleneck) []string {
 	return []string{record.ProfileCPU, record.ProfileHeap, record.ProfileBlock}
 }
 
-// placeList makes a list of places in the code, each with a link to a flame graph that shows it.
-func placeList(r *report.Report, d *diagnose.Diagnosis, kinds []string, of []stacks.Site) List {
+// siteList makes a list of sites in the code, each with a link to a flame graph that shows it.
+func siteList(r *report.Report, d *diagnose.Diagnosis, kinds []string, of []stacks.Site) List {
 	l := List{Class: "places"}
 	for _, p := range of {
 		item := Item{Spans: []Span{{S: p.Function, Class: Code}}}
-		if at := format.Place(p); at != "" {
+		if at := format.Site(p); at != "" {
 			item.Spans = append(item.Spans, Span{S: at, Class: Dim})
 		}
 		if s := format.Share(p); s != "" {
@@ -220,10 +220,10 @@ func flameLink(variant, kind, function string) Span {
 	return Span{S: "flame graph", Link: "#flame=" + escape(variant) + "," + escape(kind) + "," + escape(function)}
 }
 
-func placeTable(of []stacks.Site) Table {
+func siteTable(of []stacks.Site) Table {
 	return tableOf("places", []format.Column[stacks.Site]{
 		figure("share", "", "share", format.Share),
-		words("where", format.Place),
+		words("where", format.Site),
 		words("in", func(p stacks.Site) string { return p.Function }),
 	}, of)
 }

@@ -41,9 +41,9 @@ func counting(e *record.Experiment, variant string) []*record.Run {
 
 func databasesOf(variant string, runs []*record.Run) (out []Database) {
 	for _, r := range slices.Backward(runs) {
-		for _, told := range facts.Databases(r) {
-			d := Database{Variant: variant, Run: format.Run(r), Database: told}
-			for _, f := range findings.Database(r, told) {
+		for _, reported := range facts.Databases(r) {
+			d := Database{Variant: variant, Run: format.Run(r), Database: reported}
+			for _, f := range findings.Database(r, reported) {
 				d.Remarks = append(d.Remarks, f.Text)
 			}
 			out = append(out, d)
