@@ -19,8 +19,8 @@ type Results struct {
 	Verdicts   map[string]capacity.Verdict // by run
 	Errors     map[string]float64          // by run: the share of requests that the SLO counts as failed
 	Capacities map[string]capacity.Result  // by variant
-	Rows       []compare.Row               // by turns: of the work rate
-	CPU        []compare.Row               // by turns, and of jobs that are compared
+	Rows       []compare.Row               // by the work rate or, at one equal rate, p99; by whole runs: by the metric
+	CPU        []compare.Row               // by CPU per request: by turns, and of compared jobs
 	Metrics    []compare.Comparison        // kind compare by turns: the requested metric first
 	Inflected  []view.Inflection
 	Unlisted   int         // inflections not listed
@@ -35,8 +35,7 @@ type Results struct {
 // metricOf is the metric of an experiment's ratios.
 func metricOf(e *record.Experiment) string { return cmp.Or(e.Metric, compare.MetricCapacity) }
 
-// Analyse runs the analyses (capacity, compare, diagnose) over an experiment. It judges nothing
-// itself.
+// Analyse runs the analyses (capacity, compare, diagnose) over an experiment.
 func Analyse(e *record.Experiment) Results {
 	a := Results{Verdicts: map[string]capacity.Verdict{}, Errors: map[string]float64{}, Capacities: map[string]capacity.Result{}, Sample: sample(e)}
 	for _, r := range e.Runs {
@@ -159,8 +158,8 @@ func (a *Results) AtCapacity(e *record.Experiment, variant string) []*record.Run
 	return nil
 }
 
-// Between compares any two variants of an experiment that measured them in turns, by each metric
-// that it has, and states the result in a sentence or two.
+// Between compares two variants of an experiment by each metric that it has, and states the result
+// in a sentence or two.
 func Between(e *record.Experiment, a, b string) ([]compare.Comparison, string) {
 	if len(e.Slices) == 0 {
 		c := compare.Between(e, metricOf(e), a, b, sample(e))

@@ -114,8 +114,8 @@ func (r *Report) LeftOut() (out []string) {
 	return out
 }
 
-// best is the step with the highest capacity; nil when none has one. With another metric, less is
-// better.
+// best is the step with the best capacity, or value of another metric, of which less is better; nil:
+// none has one.
 func (r *Report) best() *VariantResult {
 	return r.highest(func(s *VariantResult) format.Value {
 		if r.Metric != compare.MetricCapacity {
@@ -252,11 +252,11 @@ func (r *Report) concurrencyText(s *VariantResult) string {
 	if r.Scaling == nil || !s.Concurrency.Known() {
 		return ""
 	}
-	words := " with concurrency " + format.Whole(s.Concurrency)
+	text := " with concurrency " + format.Whole(s.Concurrency)
 	if s.Waits != "" {
-		words += ", waiting for " + s.Waits
+		text += ", waiting for " + s.Waits
 	}
-	return words
+	return text
 }
 
 // AllWarnings are the warnings of the report and its analyses without duplicates. A warning that

@@ -12,7 +12,7 @@ import (
 	"dyno/lab/report/format"
 )
 
-// Tone is what a colour says, and no colour says anything else.
+// Tone is what a colour means; colours have no other meaning.
 type Tone string
 
 // Tones.
@@ -22,14 +22,14 @@ const (
 	Bad  Tone = "bad"  // there is no result, requests failed, or it is worse; red
 )
 
-// Badge is what a report says of its result before all else.
+// Badge is what a report shows first: whether there is a result, and how certain it is.
 type Badge struct {
 	Tone Tone
 	Word string
 	Text string // certainty of the result, or why there is none
 }
 
-// Words of badges that are not the outcome's.
+// Words of badges that are no outcomes of an experiment.
 const (
 	failures = "failures"
 	partial  = "partial"

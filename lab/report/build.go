@@ -14,12 +14,6 @@ import (
 // an experiment is better than none.
 func Build(e *record.Experiment) *Report { return Assemble(e, Analyse(e)) }
 
-// withoutPeaks removes the searches' warnings from a sweep, which does not end at a peak.
-func (r *Report) withoutPeaks() {
-	for i := range r.Steps {
-		r.Steps[i].Warnings = nil
-	}
-}
 
 // Assemble assembles the view model.
 func Assemble(e *record.Experiment, a Results) *Report {
@@ -74,8 +68,10 @@ func (r *Report) sweep(e *record.Experiment, a Results) {
 	if r.SessionRuns == nil && r.Scaling == nil {
 		r.Sweep, r.Charts, many = view.NewSweep(e)
 	}
-	if many { // no capacities are shown
-		r.withoutPeaks()
+	if many { // no capacities are shown, and their warnings are about a search
+		for i := range r.Steps {
+			r.Steps[i].Warnings = nil
+		}
 	}
 }
 

@@ -146,7 +146,8 @@ func (r *Report) turnColumns() []StepColumn {
 	return slices.Concat(narrow[:ratios], roomy[:1], narrow[ratios:], roomy[1:])
 }
 
-// leaveOutColumn is what each change gives to the whole: the ratio of the last step to the last step without it.
+// leaveOutColumn is what each change gives to the whole: the ratio of the last step to the last step
+// without it.
 var leaveOutColumn = StepColumn{Head: "last / without it", Unit: "last step over the last without it", Short: "x adds", Number: true,
 	Cell: func(s *VariantResult) string {
 		if s.Ablation == nil {

@@ -11,7 +11,7 @@ import (
 	"dyno/lab/report/view"
 )
 
-// several sets the CPU ratios of jobs, and for several variants what each is compared with.
+// several sets the CPU ratios of jobs and, of several variants, what each is compared with.
 func (r *Report) several(e *record.Experiment, a Results) {
 	for i := range r.Steps {
 		s := &r.Steps[i]
@@ -42,7 +42,7 @@ func (r *Report) referenceText() string {
 	return r.Steps[0].Name
 }
 
-// cpuText are the CPU ratio of two jobs; empty for services, whose ratios are among the metrics.
+// cpuText states the CPU ratio of two jobs; empty for services, whose ratios are among the metrics.
 func (r *Report) cpuText() string {
 	if r.Turns != nil || len(r.Steps) != 2 || !r.Steps[1].CPURatio.Known() {
 		return ""

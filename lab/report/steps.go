@@ -26,7 +26,7 @@ func (r *Report) steps(e *record.Experiment, a Results) {
 		if r.Scaling != nil {
 			s.atConcurrency(r.Scaling, a.Capacities[name].Concurrency)
 		}
-		if f := FigureOf(MetricFigures[r.Metric]); r.SessionRuns != nil && f != nil { // at a fixed number of sessions
+		if f := FigureOf(MetricFigures[r.Metric]); r.SessionRuns != nil && f != nil { // compared at one number of sessions
 			s.Capacity, s.Interval, s.Invalid, s.Warnings = f.over(e.Select(func(run *record.Run) bool {
 				return run.Spec.Variant == name && run.Spec.Role == record.RoleMeasure && run.Invalid == ""
 			})), nil, "", nil
@@ -62,8 +62,8 @@ func (s *VariantResult) capacity(c capacity.Result) {
 	s.Capacity, s.Interval, s.Rounds = format.Measured(c.CapacityPerS), format.IntervalOf(c.Interval), len(c.Data)
 }
 
-// compared sets the ratios. With another metric than capacity the row's median is the measured
-// value, and a missing capacity at one equal rate is not an error.
+// compared sets the ratios. By another metric than the capacity, the measured value is the row's
+// median, and a missing capacity is no fault: the variants ran at one equal rate.
 func (s *VariantResult) compared(row compare.Row, first bool, metric string) {
 	if metric != compare.MetricCapacity && len(row.Data) > 0 {
 		s.Capacity, s.Interval, s.Rounds, s.Invalid = format.Measured(row.Median), nil, len(row.Data), ""

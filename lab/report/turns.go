@@ -37,7 +37,7 @@ func (s *VariantResult) turned(e *record.Experiment, c capacity.Result, work, cp
 	// a step without a capacity still has a result
 	if (s.Work.Known() || s.Figure(FigureP99).Known()) && s.Invalid != "" {
 		switch {
-		case work.Name == "": // nothing is compared, so the answer says it
+		case work.Name == "": // nothing is compared: the answer states why there is no capacity
 		case c.AtLeast && s.Work.Known():
 			s.NoCapacity, s.AtLeast = s.Invalid, format.Measured(c.CapacityPerS)
 		case s.Work.Known() && e.SLO.Bounded():
@@ -99,7 +99,7 @@ func (r *Report) turn(e *record.Experiment, a Results) {
 		for _, rows := range [][]compare.Row{a.Rows, a.CPU} {
 			for i, row := range rows[min(1, len(rows)):] {
 				all = append(all, row.ToBaseline)
-				if i > 0 && row.ToBefore != nil && !several(e) { // the first step's is the baseline
+				if i > 0 && row.ToBefore != nil && !several(e) { // that of the first step compares with the baseline
 					all = append(all, *row.ToBefore)
 				}
 			}
@@ -147,7 +147,7 @@ func (r *Report) bestByTurns() *VariantResult {
 	return cmp.Or(r.highest(func(s *VariantResult) format.Value { return s.Capacity }), r.highest(func(s *VariantResult) format.Value { return s.Work }))
 }
 
-// ratios collects the pairs of a comparison: rounds of turns, or of whole runs.
+// ratios collects the pairs of a comparison: blocks of turns, or rounds of whole runs.
 func (r *Report) ratios(e *record.Experiment, a Results) (out []view.Ratios) {
 	c := r.Comparison
 	if c == nil {
