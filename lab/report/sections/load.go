@@ -47,7 +47,7 @@ func load(r *report.Report) Section {
 	)}
 }
 
-// judged says whether a load met its SLO, and what a closed loop hides.
+// judged makes the blocks that say whether a load met its SLO, and what a closed loop hides.
 func judged(l *view.SingleLoad) (out []Block) {
 	if l.Run.Load.Model == "closed" {
 		out = append(out, Text{Class: "note", Spans: plain(view.ClosedNote + ": while the server stalls no requests are sent to it, so their waits are missing from these figures. Use -r RATE for the open model.")})
