@@ -73,13 +73,9 @@ func HoldersOf(r *record.Run, t *record.Trace, of []record.Wait) []Holder {
 }
 
 func holdersOf(r *record.Run, t *record.Trace, of []record.Wait, most int) (out []Holder) {
-	var unlocking []record.Stack
-	seconds := 0.0
+	unlocking, seconds := Wakers(of), 0.0
 	for _, w := range of {
 		seconds += w.Seconds
-		if len(w.WokenBy) > 0 {
-			unlocking = append(unlocking, record.Stack{Frames: w.WokenBy, Value: w.Seconds})
-		}
 	}
 	const missed = 0.5 // share of the trace's waits
 	p, err := r.Profile(record.ProfileMutex, record.ValueDelay)
@@ -143,12 +139,7 @@ func LaterThan(a, b []record.Frame) bool {
 // TakerOf finds the function that has what goroutines wait for in a pool. of are the trace's waits
 // for it, which end when another goroutine gives back what it has taken.
 func TakerOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
-	var back []record.Stack
-	for _, w := range of {
-		if len(w.WokenBy) > 0 {
-			back = append(back, record.Stack{Frames: w.WokenBy, Value: w.Seconds})
-		}
-	}
+	back := Wakers(of)
 	where := Sites(back)
 	if r == nil || len(where) == 0 {
 		return Holder{}, false

@@ -259,6 +259,16 @@ func WaitSites(of []record.Wait) []Site {
 	return Sites(all)
 }
 
+// Wakers returns the stacks that ended waits, by the time of the waits; nil: none was seen.
+func Wakers(of []record.Wait) (out []record.Stack) {
+	for _, w := range of {
+		if len(w.WokenBy) > 0 {
+			out = append(out, record.Stack{Frames: w.WokenBy, Value: w.Seconds})
+		}
+	}
+	return out
+}
+
 // Callee is the function that place calls for most of its cost, in the stacks in which place is
 // the service's own code nearest the leaf; empty: place does the work itself.
 func Callee(of []record.Stack, place Site) string {
