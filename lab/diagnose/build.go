@@ -45,7 +45,6 @@ func Peak(e *record.Experiment, variant string) []*record.Slice {
 	})
 }
 
-
 // Diagnose applies the rules with these thresholds. A failed intervention overturns the verdict.
 func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 	e := s.read()

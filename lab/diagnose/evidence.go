@@ -107,4 +107,3 @@ func (e *evidence) behind() (out []chainLink) {
 	}
 	return out
 }
-

@@ -363,7 +363,6 @@ func (e *Experiment) Select(keep func(*Run) bool) []*Run {
 	return out
 }
 
-
 // RunsFolder is the folder of an experiment's runs, one folder per run, inside the experiment's.
 const RunsFolder = "runs"
 

@@ -14,7 +14,6 @@ import (
 // an experiment is better than none.
 func Build(e *record.Experiment) *Report { return Assemble(e, Analyse(e)) }
 
-
 // Assemble assembles the view model.
 func Assemble(e *record.Experiment, a Results) *Report {
 	r := &Report{

@@ -251,7 +251,6 @@ func readHeap(r *record.Run, value string) (side, error) {
 	return s, nil
 }
 
-
 // compare lists the functions whose cost changed.
 func (r *Resource) compare(a, b side) {
 	r.Before, r.After, r.Samples = a.total, b.total, [2]int{int(math.Round(a.samples)), int(math.Round(b.samples))}

@@ -41,7 +41,6 @@ func byStack(p *record.Profile) map[string]record.Stack {
 	return out
 }
 
-
 // Count is the number of goroutines in a profile, without those that wait for work.
 func Count(p *record.Profile) (n float64) {
 	for _, s := range byStack(p) {

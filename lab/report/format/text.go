@@ -44,7 +44,6 @@ func MetricValue(metric string, v Value) string {
 	return Rate(v)
 }
 
-
 // Run names a run in a list.
 func Run(r *record.Run) string {
 	parts := []string{r.Spec.Variant}
@@ -73,7 +72,9 @@ func Run(r *record.Run) string {
 }
 
 // Inconclusive is the reason why a verdict is neither met nor missed; empty: it is one of them.
-func Inconclusive(v capacity.Verdict) string { return strings.TrimPrefix(v.Inconclusive, "not judged: ") }
+func Inconclusive(v capacity.Verdict) string {
+	return strings.TrimPrefix(v.Inconclusive, "not judged: ")
+}
 
 // Missed lists the criteria that a single load missed.
 func Missed(v *capacity.Verdict) []string {

@@ -331,4 +331,3 @@ func counts(m map[string]int64) map[string]int64 {
 	}
 	return m
 }
-
