@@ -47,8 +47,8 @@ func p95(ms float64) record.SLO { return record.SLO{Latency: map[string]float64{
 func TestConcurrencyFindsTheRoof(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := made{unit: rapid.Float64Range(0.001, 0.5).Draw(t, "unit"), roof: rapid.Float64Range(50, 5000).Draw(t, "roof")}
-		knee := m.roof * m.unit // the lowest concurrency that reaches the roof
-		if knee > MaxConcurrency/2 || knee < 1 {
+		corner := m.roof * m.unit // the lowest concurrency that reaches the roof
+		if corner > MaxConcurrency/2 || corner < 1 {
 			t.Skip("out of reach")
 		}
 		runs := m.search(nil, Concurrency{SLO: p95(1e6)})
@@ -56,8 +56,8 @@ func TestConcurrencyFindsTheRoof(t *testing.T) {
 		if !ok || len(warnings) > 0 || peak.PerS < (1-alike)*m.roof-1e-9 {
 			t.Fatalf("found %+v of %g, %v", peak, m.roof, warnings)
 		}
-		if n := float64(peak.Concurrency); n < (1-alike)*knee-1 || n > fine*knee+1 {
-			t.Fatalf("at %d, the knee is at %g", peak.Concurrency, knee)
+		if n := float64(peak.Concurrency); n < (1-alike)*corner-1 || n > fine*corner+1 {
+			t.Fatalf("at %d, the corner is at %g", peak.Concurrency, corner)
 		}
 		if len(runs) > 14 {
 			t.Fatalf("it took %d runs", len(runs))

@@ -9,13 +9,11 @@ import (
 // Estimate is the rate at which the SLO slices of one variant turn from met to missed. The share of
 // slices that meet the SLO is a falling logistic curve of ln(rate).
 type Estimate struct {
-	// half of the slices meet the SLO: the steepest point, best for ratios
-	Rate50         float64
+	Rate50         float64 // half of the slices meet the SLO: the steepest point, best for ratios
 	Rate50Interval *[2]float64
-	// 95% of the slices meet the SLO: the rate to plan with
-	Rate95         float64
-	Rate95Interval *[2]float64
 	Rate50Error    float64 // standard error of ln(Rate50)
+	Rate95         float64 // 95% of the slices meet the SLO: the rate to plan with
+	Rate95Interval *[2]float64
 	Trials         int
 	Met, Missed    int
 }
@@ -29,10 +27,10 @@ type Trial struct {
 // The curve has two parameters: m, the logarithm of the rate at 50%, and s, its width in ln(rate).
 // The priors are wide, so that a dozen trials outweigh them.
 const (
-	// The prior of the rate at 50% covers 0.02 to 2.5 times the peak work rate, most likely just below
-	// it: rate50Middle is the median, rate50Scale the width in ln(rate), with the tails of a Cauchy
-	// distribution. If a rate above the peak was tried, the upper end is 2.5 times that rate; without
-	// a peak, the rates tried replace it.
+	// The prior of the rate at 50% covers 0.02 to 2.5 times the peak work rate, and is highest just
+	// below the peak: rate50Middle is the median, rate50Scale the width in ln(rate), with the tails of a
+	// Cauchy distribution. If a rate above the peak was tried, the upper end is 2.5 times that rate;
+	// without a peak, the range is that of the rates tried.
 	rate50Low, rate50High     = 0.02, 2.5
 	rate50Middle, rate50Scale = 0.75, 0.35
 	// slopeMiddle is the prior's median of s, slopeScale the standard deviation of ln(s): 0.6% to 15%
@@ -49,7 +47,7 @@ const (
 // second, fine one.
 const gridSlopes, gridRates = 12, 96
 
-// rate95Odds are the odds of meeting the SLO at the rate at 95%: 95 to 5.
+// rate95Odds are the odds of meeting the SLO at the rate that 95% of the slices meet: 95 to 5.
 const rate95Odds = 19
 
 // belief is a point of the posterior distribution.

@@ -11,36 +11,36 @@ import (
 	"dyno/parts/quicktest"
 )
 
-// voter is a simulated target whose slices meet their SLO with the logistic curve's probability.
-type voter struct {
-	knee, s float64
-	flipped float64 // share of trials that are inverted
-	rng     *rand.Rand
+// logistic is a simulated target whose slices meet their SLO with the logistic curve's probability.
+type logistic struct {
+	rate50, s float64
+	flipped   float64 // share of trials that are inverted
+	rng       *rand.Rand
 }
 
-func (v voter) vote(rate float64) Trial {
-	met := v.rng.Float64() < 1/(1+math.Pow(rate/v.knee, 1/v.s))
-	if v.rng.Float64() < v.flipped {
+func (l logistic) trial(rate float64) Trial {
+	met := l.rng.Float64() < 1/(1+math.Pow(rate/l.rate50, 1/l.s))
+	if l.rng.Float64() < l.flipped {
 		met = !met
 	}
 	return Trial{rate, met}
 }
 
-// take lets it vote n times, at the rates that NextRate returns.
-func (v voter) take(n int, peak, limit float64) []Trial {
+// take returns n trials, at the rates that NextRate returns.
+func (l logistic) take(n int, peak, limit float64) []Trial {
 	var trials []Trial
 	for range n {
-		trials = append(trials, v.vote(NextRate(trials, peak, limit, v.rng.Float64())))
+		trials = append(trials, l.trial(NextRate(trials, peak, limit, l.rng.Float64())))
 	}
 	return trials
 }
 
-// Repeated experiments find the knee without bias, and their intervals contain it as often as their
-// confidence says, for any width of the curve and any number of trials, also when one vote of
-// twenty is caused by other processes. All seeds are fixed. -v prints the results.
+// Repeated experiments find the rate at 50% without bias, and their intervals contain it as often as
+// their confidence says, for any width of the curve and any number of trials, also when other
+// processes cause one trial of twenty. All seeds are fixed. -v prints the results.
 func TestEstimatesHoldTheTruth(t *testing.T) {
 	const cases, peak = 100, 1000.0
-	type sums struct{ bias, squares, width, covered, safeBias, safeCovered float64 }
+	type sums struct{ bias, squares, width, covered, bias95, covered95 float64 }
 	for _, flipped := range []float64{0, 0.05} {
 		for _, s := range []float64{0.01, 0.03, 0.08} {
 			if !quicktest.All() && s != 0.03 {
@@ -51,25 +51,25 @@ func TestEstimatesHoldTheTruth(t *testing.T) {
 				found := map[int]*sums{12: {}, 24: {}, 48: {}}
 				for seed := range uint64(cases) {
 					rng := rand.New(rand.NewPCG(seed, 3))
-					v := voter{knee: peak * math.Exp(-0.25+0.25*rng.NormFloat64()), s: s, flipped: flipped, rng: rng}
-					safe := v.knee * math.Pow(rate95Odds, -s)
-					trials := v.take(48, peak, 0)
+					l := logistic{rate50: peak * math.Exp(-0.25+0.25*rng.NormFloat64()), s: s, flipped: flipped, rng: rng}
+					rate95 := l.rate50 * math.Pow(rate95Odds, -s)
+					trials := l.take(48, peak, 0)
 					for n, x := range found {
 						e := FitTrials(trials[:n], peak)
-						off := math.Log(e.Rate50 / v.knee)
+						off := math.Log(e.Rate50 / l.rate50)
 						x.bias += off / cases
 						x.squares += off * off / cases
 						x.width += math.Log(e.Rate50Interval[1]/e.Rate50Interval[0]) / 2 / cases
-						x.covered += within(e.Rate50Interval, v.knee) / cases
-						x.safeBias += math.Log(e.Rate95/safe) / cases
-						x.safeCovered += within(e.Rate95Interval, safe) / cases
+						x.covered += within(e.Rate50Interval, l.rate50) / cases
+						x.bias95 += math.Log(e.Rate95/rate95) / cases
+						x.covered95 += within(e.Rate95Interval, rate95) / cases
 					}
 				}
 				for _, n := range slices.Sorted(maps.Keys(found)) {
 					x := found[n]
-					t.Logf("%2d trials: knee %+.1f%%, spread %.1f%%, interval +-%.1f%%, holds it in %.0f%%; safe rate %+.1f%%, %.0f%%",
-						n, x.bias*100, math.Sqrt(x.squares)*100, x.width*100, x.covered*100, x.safeBias*100, x.safeCovered*100)
-					if math.Abs(x.bias) > 0.02 || x.covered < 0.9 || x.safeCovered < 0.8 {
+					t.Logf("%2d trials: rate at 50%% %+.1f%%, spread %.1f%%, interval +-%.1f%%, holds it in %.0f%%; rate at 95%% %+.1f%%, %.0f%%",
+						n, x.bias*100, math.Sqrt(x.squares)*100, x.width*100, x.covered*100, x.bias95*100, x.covered95*100)
+					if math.Abs(x.bias) > 0.02 || x.covered < 0.9 || x.covered95 < 0.8 {
 						t.Errorf("%d trials: %+v", n, *x)
 					}
 				}
@@ -86,9 +86,9 @@ func within(in *[2]float64, x float64) float64 {
 	return 0
 }
 
-// Votes that a single rate separates give a knee between them, and an interval as wide as their
-// gap.
-func TestAnEstimateOfSeparatedVotes(t *testing.T) {
+// Trials that a single rate separates give a rate at 50% between them, and an interval as wide as
+// their gap.
+func TestAnEstimateOfSeparatedTrials(t *testing.T) {
 	trials := []Trial{{400, true}, {800, true}, {1000, false}, {700, true}, {900, false}, {790, true}}
 	e := FitTrials(trials, 1100)
 	if e.Rate50 < 800 || e.Rate50 > 900 || e.Rate50Interval[0] > 800 || e.Rate50Interval[1] < 900 || e.Rate95 >= e.Rate50 || e.Trials != 6 || e.Met != 4 || e.Missed != 2 {
@@ -106,7 +106,7 @@ func TestAnEstimateOfSeparatedVotes(t *testing.T) {
 }
 
 // A thousand trials at one rate do not underflow.
-func TestAnEstimateOfManyVotes(t *testing.T) {
+func TestAnEstimateOfManyTrials(t *testing.T) {
 	var trials []Trial
 	for i := range 2000 {
 		trials = append(trials, Trial{1000, i%2 == 0})
@@ -126,19 +126,19 @@ func TestNextRate(t *testing.T) {
 	if rate := NextRate(nil, 0, 0, 0.5); !(rate > 0) {
 		t.Errorf("without a peak: %g", rate)
 	}
-	trials := voter{knee: 600, s: 0.02, rng: rand.New(rand.NewPCG(1, 1))}.take(30, 1000, 0)
-	past, safe := NextRate(trials, 1000, 0, 0.5), NextRate(append(trials, Trial{600, true}), 1000, 0, 0.5)
-	if past < 590 || past > 640 || safe < 540 || safe >= past {
-		t.Errorf("after 30 trials around 600: %g, then %g", past, safe)
+	trials := logistic{rate50: 600, s: 0.02, rng: rand.New(rand.NewPCG(1, 1))}.take(30, 1000, 0)
+	past, near95 := NextRate(trials, 1000, 0, 0.5), NextRate(append(trials, Trial{600, true}), 1000, 0, 0.5)
+	if past < 590 || past > 640 || near95 < 540 || near95 >= past {
+		t.Errorf("after 30 trials around 600: %g, then %g", past, near95)
 	}
 	if again := NextRate(trials, 1000, 0, 0.5); again != past || RoundRate(past) != past {
 		t.Errorf("%g, and again %g", past, again)
 	}
 	// A target whose peak work rate is far from its capacity is still found.
-	for _, knee := range []float64{60, 2000} {
-		e := FitTrials(voter{knee: knee, s: 0.03, rng: rand.New(rand.NewPCG(2, 2))}.take(24, 1000, 0), 1000)
-		if math.Abs(math.Log(e.Rate50/knee)) > 0.06 {
-			t.Errorf("a knee of %g is estimated at %+v", knee, e)
+	for _, rate50 := range []float64{60, 2000} {
+		e := FitTrials(logistic{rate50: rate50, s: 0.03, rng: rand.New(rand.NewPCG(2, 2))}.take(24, 1000, 0), 1000)
+		if math.Abs(math.Log(e.Rate50/rate50)) > 0.06 {
+			t.Errorf("a rate at 50%% of %g is estimated at %+v", rate50, e)
 		}
 	}
 }

@@ -10,11 +10,13 @@ import (
 // far below it: latency grows long before the work does not fit any more.
 const farBelow = 0.7
 
-// part is what the slices at some rates took of each request, on average, in ms.
+// part is the mean over the slices at some rates.
 type part struct {
-	slices                  int
-	rate, mean, delay, cpus float64
-	limited                 int // slices in which the generator was the limit
+	slices      int
+	rate        float64 // per second
+	mean, delay float64 // ms of a request: its latency, and the time in which its threads queued for a CPU
+	cpus        float64 // cores that the target used
+	limited     int     // slices in which the generator was the limit
 }
 
 // partOf reads the SLO slices with rates between two bounds.

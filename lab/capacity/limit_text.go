@@ -9,7 +9,7 @@ import (
 // Binds is the share of the time above which a limit bounds a job.
 const Binds = 0.5
 
-// LimitText name the limit that bounds a job; empty when the job reported none.
+// LimitText names the limit that bounds a job; empty when the job reported none.
 func LimitText(all []record.WaitLimit) string {
 	switch {
 	case len(all) == 0:

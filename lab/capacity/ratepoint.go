@@ -1,8 +1,6 @@
 package capacity
 
-import (
-	"dyno/lab/record"
-)
+import "dyno/lab/record"
 
 // RatePoint is one measured rate of a capacity curve.
 type RatePoint struct {
@@ -14,7 +12,7 @@ type RatePoint struct {
 	Concurrency    int              `json:"concurrency,omitempty"`
 	Sessions       *record.Sessions `json:"sessions,omitempty"`
 	OfferedPerS    float64          `json:"offered_per_s"`
-	AchievedPerS   float64          `json:"achieved_per_s"`
+	ThroughputPerS float64          `json:"achieved_per_s"`
 	DeliveredPerS  float64          `json:"delivered_per_s,omitempty"`
 	P50Ms          float64          `json:"p50_ms"`           // of the latency that the SLO bounds
 	P95Ms          float64          `json:"p95_ms,omitempty"` // of jobs driven by concurrency
@@ -43,7 +41,7 @@ func ratePointOf(r *record.Run, slo record.SLO) RatePoint {
 	seen := slo.Observed(t)
 	s := RatePoint{
 		Run: r.ID, Role: r.Spec.Role, Round: r.Spec.Round, Confirm: r.Spec.Confirm,
-		OfferedPerS: t.OfferedPerS, AchievedPerS: t.ThroughputPerS, DeliveredPerS: t.DeliveredPerS,
+		OfferedPerS: t.OfferedPerS, ThroughputPerS: t.ThroughputPerS, DeliveredPerS: t.DeliveredPerS,
 		P50Ms: seen.P50, P99Ms: seen.P99, P999Ms: seen.P999,
 		Sessions: t.Sessions, Errors: errorShare(t, slo), Variation: t.Variation, Invalid: r.Invalid,
 	}

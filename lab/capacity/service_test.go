@@ -19,7 +19,7 @@ type service struct {
 	// half of the machine for burstFor.
 	perRun, drift, burst float64
 	burstFor             time.Duration
-	constant             bool // evenly spaced offers instead of Poisson ones
+	constant             bool // evenly spaced arrivals instead of Poisson ones
 }
 
 // bench runs steps against a service, one fresh process each.
@@ -36,7 +36,7 @@ func newBench(s service, seed uint64) *bench {
 	return &bench{service: s, rng: rand.New(rand.NewPCG(seed, 7))}
 }
 
-// run offers a step's rate and returns the record, with totals and windows as the load generator
+// run sends at a step's rate and returns the record, with totals and windows as the load generator
 // fills them.
 func (b *bench) run(step record.RunSpec, slo record.SLO, warmup time.Duration) *record.Run {
 	b.runs++

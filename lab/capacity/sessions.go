@@ -11,14 +11,14 @@ import (
 )
 
 // Sessions plans the runs that find how many sessions, each with a fixed rate, a target carries
-// within the SLO. It grows the number until the SLO is missed, and then halves the gap. It keeps no
-// state: the position is read from the runs.
+// within the SLO. It raises the number until the SLO is missed, and then tries numbers in between. It
+// keeps no state: the position is read from the runs.
 type Sessions struct {
 	SLO        record.SLO
 	Start, Max int     // numbers of sessions
 	Grow       float64 // factor of the next number after one that met the SLO
 	Fine       float64 // ratio of a miss to the number below it at which the search ends
-	Repeat     bool    // a miss counts when it was repeated
+	Repeat     bool    // a miss counts only if a second run misses, too
 	Length     time.Duration
 }
 
@@ -60,7 +60,7 @@ func (res *Result) MetIn(run string) bool {
 	return slices.ContainsFunc(res.Steps, func(s RatePoint) bool { return s.Run == run && s.Met })
 }
 
-// planned is the number of sessions of a step; 0: it had none.
+// planned is the number of sessions of a point; 0: it had none.
 func (s RatePoint) planned() int64 {
 	if s.Sessions == nil {
 		return 0

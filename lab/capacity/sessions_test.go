@@ -10,26 +10,26 @@ import (
 	"pgregory.net/rapid"
 )
 
-// crowd is a target that carries a number of sessions.
-type crowd struct {
-	most   int
-	offers bool
+// holder is a target that carries a number of sessions.
+type holder struct {
+	most  int
+	sends bool // sessions send messages, which are answered
 }
 
-func (c crowd) run(step record.RunSpec) *record.Run {
+func (c holder) run(step record.RunSpec) *record.Run {
 	r := &record.Run{Spec: step, SLO: record.SLO{Frames: 29.5, Errors: 0.001}, Load: record.LoadInfo{Kind: record.KindSessions, Model: "open", Connections: step.Connections}}
 	n := int64(step.Connections)
 	r.Totals.Sessions = &record.Sessions{Planned: n, Opened: n, FramesMean: 30, FramesP1: 30}
 	if step.Connections > c.most {
 		r.Totals.Sessions.FramesP1 = 29
 	}
-	if c.offers {
+	if c.sends {
 		r.Totals.Offered, r.Totals.Ended, r.Totals.OfferedPerS, r.Totals.ThroughputPerS = 100*n, 100*n, float64(30*n), float64(30*n)
 	}
 	return r
 }
 
-func (c crowd) search(t *rapid.T, s Sessions) (runs []*record.Run) {
+func (c holder) search(t *rapid.T, s Sessions) (runs []*record.Run) {
 	for {
 		step, done := s.Next(runs)
 		if done {
@@ -44,7 +44,7 @@ func (c crowd) search(t *rapid.T, s Sessions) (runs []*record.Run) {
 
 func TestSessionsAreFound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := crowd{most: rapid.IntRange(1, 5000).Draw(t, "most"), offers: rapid.Bool().Draw(t, "offers")}
+		c := holder{most: rapid.IntRange(1, 5000).Draw(t, "most"), sends: rapid.Bool().Draw(t, "sends")}
 		s := Sessions{SLO: record.SLO{Frames: 29.5}, Start: rapid.IntRange(1, 500).Draw(t, "start"), Grow: 2, Fine: 1.05, Repeat: true}
 		runs := c.search(t, s)
 		peak, ok, warnings := PeakOf(runs, s.SLO)
@@ -72,7 +72,7 @@ func TestSessionsWithoutAnEnd(t *testing.T) {
 	s := Sessions{SLO: record.SLO{Frames: 29.5}, Start: 10, Max: 100, Grow: 2, Fine: 1.05}
 	var runs []*record.Run
 	for step, done := s.Next(runs); !done; step, done = s.Next(runs) {
-		runs = append(runs, crowd{most: 1000}.run(step))
+		runs = append(runs, holder{most: 1000}.run(step))
 	}
 	peak, ok, warnings := PeakOf(runs, s.SLO)
 	if !ok || peak.Concurrency != 100 || len(runs) != 5 || len(warnings) != 1 || !strings.Contains(warnings[0], "100 sessions, the most tried") {
@@ -80,7 +80,7 @@ func TestSessionsWithoutAnEnd(t *testing.T) {
 	}
 	runs = nil
 	for step, done := s.Next(runs); !done; step, done = s.Next(runs) {
-		runs = append(runs, crowd{most: 0}.run(step))
+		runs = append(runs, holder{most: 0}.run(step))
 	}
 	if _, ok, warnings = PeakOf(runs, s.SLO); ok || len(warnings) != 1 || !strings.Contains(warnings[0], "1 session, the fewest tried: frames 29/s") {
 		t.Errorf("%v: %v", ok, warnings)
@@ -92,7 +92,7 @@ func TestSessionsOfAClosedLoop(t *testing.T) {
 	s := Sessions{SLO: record.SLO{Frames: 29.5}, Start: 10, Grow: 2, Fine: 1.05}
 	var runs []*record.Run
 	for step, done := s.Next(runs); !done; step, done = s.Next(runs) {
-		r := crowd{most: 30, offers: true}.run(step)
+		r := holder{most: 30, sends: true}.run(step)
 		r.Load.Model = "closed"
 		runs = append(runs, r)
 	}
@@ -103,7 +103,7 @@ func TestSessionsOfAClosedLoop(t *testing.T) {
 
 // Sessions that only receive are judged by their frames and by those that were lost.
 func TestLostSessionsAreErrors(t *testing.T) {
-	r := crowd{most: 100}.run(record.RunSpec{Connections: 100})
+	r := holder{most: 100}.run(record.RunSpec{Connections: 100})
 	if v := CheckSLO(r); !v.Met {
 		t.Errorf("%+v", v)
 	}

@@ -21,7 +21,7 @@ const (
 	ahead = 5 * time.Second
 )
 
-// TrialsOf returns a variant's TrialSlices as trials. left is the number of trials left out.
+// TrialsOf returns a variant's TrialSlices as trials, and the number of those left out.
 func TrialsOf(all []record.Slice, role, variant string) (trials []Trial, left int) {
 	counted, left := TrialSlices(all, role, variant)
 	for _, s := range counted {
@@ -129,9 +129,9 @@ func (j *judgement) sliceErrors() {
 	j.miss(share > allowed, "errors %.3g%% are over %.3g%%", share*100, j.slo.Errors*100)
 }
 
-// sliceCompletions is how many completions a slice's verdict needs: two beyond the highest bounded
-// quantile. Single verdicts may then be wrong, which makes the fitted curve more gradual but does
-// not shift it.
+// sliceCompletions is how many completions a slice's verdict needs: so that two are above the highest
+// bounded quantile. A single verdict may then be wrong, which makes the fitted curve more gradual but
+// does not shift it.
 func sliceCompletions(slo record.SLO) int64 {
 	const least = 20
 	needed := int64(least)
@@ -148,9 +148,9 @@ func sliceCompletions(slo record.SLO) int64 {
 	return needed
 }
 
-// The first 1/filled of a slice is skipped: the queue fills to its steady length there, so latency
-// grows at any rate.
-const filled = 4
+// settles is the part of a slice, as one in settles, in which the queue fills to its steady length, so
+// that latency grows at any rate.
+const settles = 4
 
 // sliceTrend judges whether the latency would stay within its bound if the slice went on.
 func (j *judgement) sliceTrend() {
@@ -159,8 +159,8 @@ func (j *judgement) sliceTrend() {
 		bound, ok = loosest(j.slo.Latency)
 	}
 	t, values := j.series(func(w record.Window) (float64, bool) { return windowLatency(w, j.slo, "p50") })
-	fill := len(values) / filled
-	if t, values = t[fill:], values[fill:]; !ok || len(values) < 4 {
+	first := len(values) / settles
+	if t, values = t[first:], values[first:]; !ok || len(values) < 4 {
 		return
 	}
 	line := fitLine(t, values)

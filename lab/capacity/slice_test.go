@@ -11,7 +11,7 @@ import (
 	"dyno/parts/quicktest"
 )
 
-// short is a run of a slice: 500 offers in 0.8 s with p99 at half its bound of 20 ms, as changed by
+// short is a run of a slice: 500 requests in 0.8 s with p99 at half its bound of 20 ms, as changed by
 // edit.
 func short(edit func(*record.Run)) *record.Run {
 	r := &record.Run{
@@ -51,7 +51,7 @@ func TestCheckSlice(t *testing.T) {
 			r.SLO.Latency = map[string]float64{"p50": 20}
 			r.Totals.Offered, r.Totals.Ended = 40, 40
 		}, "", ""},
-		"delivery, an offer is one error": {func(r *record.Run) {
+		"delivery, a request is one error": {func(r *record.Run) {
 			r.SLO.On, r.SLO.Errors = record.OnDelivery, 0.01
 			r.Totals.Delivered, r.Totals.Undelivered, r.Totals.Unfinished, r.Totals.Delivery = 490, 10, 10, r.Totals.Response
 		}, "errors 2% are over 1%", ""},
@@ -119,11 +119,11 @@ func TestTrialsOf(t *testing.T) {
 	}
 }
 
-// The knee of slices of 0.8 s, each from an empty queue, is at the target's long-run capacity: the
+// The rate at 50% of slices of 0.8 s, each from an empty queue, is the target's long-run capacity: the
 // rate at which the p99 of the queue's steady state reaches the bound. Neither a queue that has not
 // filled yet nor a slice that met its SLO by chance moves it by more than 3%, where the curve is
 // steep.
-func TestTheKneeIsTheCapacityInTheLongRun(t *testing.T) {
+func TestRate50IsTheCapacityInTheLongRun(t *testing.T) {
 	for _, c := range []struct {
 		service service
 		bound   float64 // ms
@@ -149,10 +149,10 @@ func TestTheKneeIsTheCapacityInTheLongRun(t *testing.T) {
 			}
 		}
 		e := FitTrials(trials, peak)
-		t.Logf("%d servers of %v, p99 within %3.0f ms: capacity %6.0f/s, %.1f%% of the peak; knee %+.1f%% (interval +-%.1f%%), safe rate %+.1f%%", c.service.servers, c.service.mean, c.bound,
+		t.Logf("%d servers of %v, p99 within %3.0f ms: capacity %6.0f/s, %.1f%% of the peak; rate at 50%% %+.1f%% (interval +-%.1f%%), rate at 95%% %+.1f%%", c.service.servers, c.service.mean, c.bound,
 			c.truth, 100*c.truth/peak, 100*(e.Rate50/c.truth-1), 50*math.Log(e.Rate50Interval[1]/e.Rate50Interval[0]), 100*(e.Rate95/c.truth-1))
 		if math.Abs(e.Rate50/c.truth-1) > c.off || e.Rate95 > c.truth*1.01 {
-			t.Errorf("knee %.0f/s, safe rate %.0f/s, in truth %.0f/s", e.Rate50, e.Rate95, c.truth)
+			t.Errorf("rate at 50%% %.0f/s, at 95%% %.0f/s, in truth %.0f/s", e.Rate50, e.Rate95, c.truth)
 		}
 	}
 }

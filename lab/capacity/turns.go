@@ -19,21 +19,21 @@ const belowConfirmed = 0.99
 func (res *Result) ofSlices(all []record.Slice, runs []*record.Run) {
 	mine := func(s *record.Slice) bool { return s.Role == record.RoleMeasure && s.Variant == res.Variant }
 	limited, tried, lowest := 0, 0, math.Inf(1)
-	why := map[string]int{}
+	why := map[string]int{} // reasons why slices are no trials
 	for i := range all {
 		s := &all[i]
 		if s.Kind != record.SliceSLO || !mine(s) {
 			continue
 		}
-		step := stepOfSlice(s)
-		res.Steps = append(res.Steps, step)
+		point := ratePointOfSlice(s)
+		res.Steps = append(res.Steps, point)
 		tried++
 		lowest = min(lowest, s.Rate)
 		if s.Limited != "" {
 			limited++
 		}
-		if step.Invalid != "" {
-			why[step.Invalid]++
+		if point.Invalid != "" {
+			why[point.Invalid]++
 		}
 	}
 	res.PeakWorkPerS, res.PeakWorkInterval = peakWork(all, mine)
@@ -43,7 +43,7 @@ func (res *Result) ofSlices(all []record.Slice, runs []*record.Run) {
 	}
 	e := FitTrials(trials, res.PeakWorkPerS)
 	res.Trials = e.Trials
-	from, to, highest := math.Inf(1), 0.0, 0.0 // the rates of the trials, and the highest that was met
+	from, to, highest := math.Inf(1), 0.0, 0.0 // the rates of the trials, and the highest that met the SLO
 	for _, v := range trials {
 		from, to = min(from, v.Rate), max(to, v.Rate)
 		if v.Met {
@@ -99,17 +99,17 @@ func (res *Result) raisePeak() {
 	}
 }
 
-// stepOfSlice reads an SLO slice as a point of the curve.
-func stepOfSlice(s *record.Slice) RatePoint {
-	step := RatePoint{
-		Role: s.Role, Round: s.Block, OfferedPerS: s.Rate, AchievedPerS: s.PerS(),
+// ratePointOfSlice reads an SLO slice as a point of the curve.
+func ratePointOfSlice(s *record.Slice) RatePoint {
+	p := RatePoint{
+		Role: s.Role, Round: s.Block, OfferedPerS: s.Rate, ThroughputPerS: s.PerS(),
 		P50Ms: s.Latency.P50, P99Ms: s.Latency.P99, P999Ms: s.Latency.P999, Errors: s.ErrorShare(),
 		CPUPerRequest: s.CPUMicros(), Gauges: s.Gauges, Met: s.Met, Misses: s.Misses, Invalid: WhyExcluded(s),
 	}
 	if s.Length > 0 {
-		step.CPU = s.TargetCPU / s.Length.Seconds()
+		p.CPU = s.TargetCPU / s.Length.Seconds()
 	}
-	return step
+	return p
 }
 
 // peakWork is the peak work rate: the geometric mean of the work slices' medians, each over five
@@ -145,8 +145,8 @@ func peakWork(all []record.Slice, mine func(*record.Slice) bool) (perSecond floa
 	return math.Exp(stat.Mean(logs, nil)), interval(logs)
 }
 
-// confirm checks the capacity against the longer runs at that rate. A met hold raises nothing; a
-// missed one shows what no slice can: a queue that never drains.
+// confirm checks the capacity against the longer runs at that rate. One that met the SLO raises
+// nothing; one that missed it shows what no slice can: a queue that never drains.
 func (res *Result) confirm(runs []*record.Run) {
 	broke := math.Inf(1)
 	for _, r := range runs {

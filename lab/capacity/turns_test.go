@@ -30,9 +30,9 @@ func turnsOf(rate, limit float64, blocks int) *record.Experiment {
 		}
 		work := record.Slice{Kind: record.SliceWork, Role: record.RoleMeasure, Variant: "v", Generation: s.Generation, Block: s.Block,
 			Length: time.Duration(3e8 * math.Exp(0.02*rng.NormFloat64())), Served: 300}
-		twin := work
-		twin.Role, twin.Served = record.RoleControl, 3000
-		exp.Slices = append(exp.Slices, work, s, twin)
+		control := work
+		control.Role, control.Served = record.RoleControl, 3000
+		exp.Slices = append(exp.Slices, work, s, control)
 	}
 	return exp
 }

@@ -115,8 +115,8 @@ func TestTooFewCompletionsAreNotJudged(t *testing.T) {
 	}
 }
 
-// An offer that is unfinished at the end also awaits its receipt.
-func TestAnOfferFailsOnce(t *testing.T) {
+// A request that is unfinished at the end also awaits its delivery.
+func TestARequestFailsOnce(t *testing.T) {
 	v := CheckSLO(steady(func(r *record.Run) {
 		r.SLO.On, r.SLO.Errors = record.OnDelivery, 0.1
 		r.Totals.Offered, r.Totals.Unfinished, r.Totals.Undelivered = 1000, 123, 123

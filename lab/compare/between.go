@@ -21,7 +21,7 @@ func Between(exp *record.Experiment, metric, a, b string, sample Sample) Compari
 // withNoiseFloor compares two sides, and fills in the noise floor.
 func withNoiseFloor(exp *record.Experiment, metric string, a, b Arm, sample Sample) Comparison {
 	c := paired(exp, metric, a, b, sample)
-	if !byTurns(exp, metric) {
+	if !byTurns(exp, metric) { // otherwise Turns has filled it in
 		c.NoiseFloor = noiseFloor(exp, metric, sample).Interval
 		c.warnOfNoise()
 	}
@@ -42,7 +42,7 @@ func measured(exp *record.Experiment) string {
 	return record.RoleSearch
 }
 
-// ran reports whether the side has a run or a slice.
+// ran reports whether the arm has a run or a slice.
 func (s Arm) ran(exp *record.Experiment) bool {
 	return slices.ContainsFunc(exp.Runs, s.of) || slices.ContainsFunc(exp.Slices, func(x record.Slice) bool { return x.Role == s.Role && x.Variant == s.Variant })
 }
@@ -86,8 +86,8 @@ func paired(exp *record.Experiment, metric string, a, b Arm, sample Sample) Comp
 	return c
 }
 
-// Gains returns by how much b is better than a, one logarithm for each block in which both took
-// their turn, or for each round in which both have a sample.
+// Gains returns by how much b is better than a, as a logarithm of the ratio for each block in which
+// both took their turn, or for each round in which both have a sample.
 func Gains(exp *record.Experiment, metric, a, b string, sample Sample) []float64 {
 	return gains(exp, metric, Arm{measured(exp), a}, Arm{measured(exp), b}, sample)
 }
@@ -118,15 +118,15 @@ func gains(exp *record.Experiment, metric string, x, y Arm, sample Sample) (logs
 
 // roundsText formats rounds: round 5; rounds 2 and 5; rounds 2, 3 and 5.
 func roundsText(rounds []int) string {
-	words := make([]string, len(rounds))
+	numbers := make([]string, len(rounds))
 	for i, n := range rounds {
-		words[i] = strconv.Itoa(n)
+		numbers[i] = strconv.Itoa(n)
 	}
-	last := len(words) - 1
+	last := len(numbers) - 1
 	if last == 0 {
-		return "round " + words[0]
+		return "round " + numbers[0]
 	}
-	return "rounds " + strings.Join(words[:last], ", ") + " and " + words[last]
+	return "rounds " + strings.Join(numbers[:last], ", ") + " and " + numbers[last]
 }
 
 func firstOf(s []string) string {

@@ -1,6 +1,7 @@
-// Package compare decides whether one variant of a target is faster than another: the ratio of
-// paired samples with its confidence interval, the order of fresh measurements that cancels drift,
-// the ladder of a sequence of variants, and the gate that a build passes or fails.
+// Package compare decides whether one variant of a target is faster than another: by the ratio of
+// paired samples with its confidence interval. It also orders fresh measurements so that drift
+// cancels (Rotation), compares a sequence of variants (Ladder), and applies the conditions that a
+// build passes or fails (Gate).
 //
 // Every function depends only on recorded data. The package does not measure: the caller passes the
 // samples, which are capacities (package capacity), latencies or CPU times. It starts no
@@ -20,8 +21,8 @@ const (
 	MetricCPU      = "cpu"
 )
 
-// Verdicts of a comparison, read from its interval alone. Faster always means that b is better than
-// a. A significant difference within 2% is Faster or Slower, not Equal.
+// Verdicts of a comparison, read from its interval alone. Faster means that b is better than a,
+// whatever the metric. A significant difference within 2% is Faster or Slower, not Equal.
 const (
 	Faster     = "faster"
 	Slower     = "slower"
@@ -63,6 +64,6 @@ type Comparison struct {
 	fromZero bool          // a is exactly 0, and b is more: there is no ratio
 }
 
-// Sample returns the value measured for a variant in a round under a role (record.RoleMeasure,
-// RoleControl, RoleAblation); false: no run of it is valid.
+// Sample returns the value that was measured for a variant in a role (record.RoleMeasure,
+// RoleControl, RoleAblation) and a round; false: no run of it is valid.
 type Sample func(role, variant string, round int) (value float64, ok bool)

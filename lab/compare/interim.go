@@ -68,8 +68,8 @@ func equal(in *[2]float64) bool {
 }
 
 // ControlDiffers reports whether the baseline and its A/A control, two processes of one program,
-// differ by more than 2%. It is sure by 99.9%, since it makes an experiment invalid, and one
-// comparison of equals in twenty is outside its 95% interval.
+// differ by more than 2%. The interval is one of 99.9%: a difference makes the experiment invalid,
+// and one comparison of equals in twenty is outside its 95% interval.
 func ControlDiffers(c Comparison) bool {
 	const sure = 0.001
 	if c.Interval == nil || c.Samples < MinSamples {
@@ -87,8 +87,8 @@ func ControlDiffers(c Comparison) bool {
 const maxBatches = 5000
 
 // timeToDecide describes how much longer the experiment must run to decide a comparison, by missing.
-// now is the interval with the noise floor, which should fall with the number of batches too.
-// Empty: the slices do not show how long a batch takes.
+// now is the interval with the noise floor, which should become narrower with the number of batches,
+// too. Empty: the slices do not show how long a batch takes.
 func (t turns) timeToDecide(logs []float64, now *[2]float64) string {
 	if t.span <= 0 {
 		return ""
@@ -103,9 +103,9 @@ func (t turns) timeToDecide(logs []float64, now *[2]float64) string {
 }
 
 // missing estimates how many more samples decide a difference of the observed size or, if that is
-// below 2%, of 5%. If the sides are known to be within 5% of each other, it is the number that
-// decides whether they are equal within 2%. now is the present interval, and among the number of
-// comparisons that share the probability of a false alarm. what says what they decide.
+// below 2%, of 5%. If the sides are known to be within 5% of each other, it estimates how many decide
+// whether they are equal within 2%. now is the present interval, and among the number of comparisons
+// that share the probability of a false alarm. what names what the samples decide.
 func missing(logs []float64, now *[2]float64, among int) (more int, what string) {
 	n := len(logs)
 	if n < MinSamples {

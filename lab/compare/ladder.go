@@ -19,7 +19,7 @@ type Row struct {
 	// ToBefore compares a ladder's step with the previous one. In a comparison, whose variants have
 	// no order, it equals ToBaseline. Nil for the first.
 	ToBefore *Comparison `json:"to_before"`
-	// compares a ladder's last step without the change of this one (a) and with it (b)
+	// compares a ladder's last step without this one's change (a) with the last step (b)
 	Ablation *Comparison `json:"leave_out,omitempty"`
 }
 

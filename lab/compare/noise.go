@@ -8,7 +8,7 @@ import (
 )
 
 // This file holds the noise floor: how much two processes of one program differ, which the A/A
-// control (a second process of the baseline) shows. They differ most where other programs use the
+// control (a second process of the baseline) shows. They differ most while other programs use the
 // machine: by a third in work rate, and by a tenth in CPU per request.
 
 // noise holds the batches of the A/A control against the baseline. They show what the samples of
@@ -19,7 +19,7 @@ type noise struct {
 }
 
 // noiseOf returns the noise that a comparison must allow for; nil if there is no control, if the
-// comparison is that of the control, or if every sample is of fresh processes, since the scatter of
+// comparison is that of the control, or if every sample is of new processes, since the scatter of
 // those contains the noise already.
 func noiseOf(all []record.Slice, metric string, t turns, b Arm, batches func(turns) []float64) *noise {
 	if b.Role == record.RoleControl || t.size == 1 {
@@ -54,7 +54,7 @@ func widen(in, floor *[2]float64) *[2]float64 {
 // spread returns the largest ratio of two processes of one program, by their interval.
 func spread(floor [2]float64) float64 { return max(floor[1], 1/floor[0]) }
 
-// allow makes a comparison's interval wider by the noise floor, and reads its verdict from that.
+// allow widens a comparison's interval by the noise floor, and reads the verdict from the wider one.
 func (c *Comparison) allow(x *noise) {
 	if x == nil {
 		return

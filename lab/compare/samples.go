@@ -11,7 +11,8 @@ import (
 )
 
 // Samples are independent samples of a metric that the caller names, such as a unit of Go
-// benchmarks. They may be compared while more are taken: the interim analyses are those of Decided.
+// benchmarks. They may be compared while more are taken: the interim analyses are those of the
+// function Decided.
 type Samples struct {
 	Metric string
 	Better int // 1: a higher value is better, -1: a lower one is, 0: unknown
@@ -89,8 +90,8 @@ func (s Samples) ToDecide(g Gate, among int) (more time.Duration, ok bool) {
 }
 
 // Needed estimates how many samples decide that equal sides satisfy a gate, if samples have the given
-// standard deviation and their mean is one standard error nearer to the bound than 1, which it is at most
-// in five of six cases; 0: no number does, since the bound excludes 1.
+// standard deviation. It allows for a mean that is one standard error nearer to the bound than 1: in
+// five of six cases the mean is no nearer. 0: no number decides it, since the bound excludes 1.
 func (g Gate) Needed(deviation float64) int {
 	distance := math.Log(g.Bound)
 	if g.Op == ">=" {
@@ -136,7 +137,7 @@ func Holm(all []Samples) []Comparison {
 	for i := range order {
 		order[i] = i
 	}
-	// Of samples of different numbers, the same share of their probabilities is compared.
+	// The level depends on the number of samples, so each probability is compared relative to its level.
 	share := func(i int) float64 { return all[i].P() / alphaAt(len(all[i].Logs)) }
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(share(i), share(j)) })
 	among := len(all)

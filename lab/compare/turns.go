@@ -14,8 +14,8 @@ import (
 
 // A block is one round of turns, which visits each variant at most once (record.Slice). batchBlocks
 // is how many blocks in a row give one sample, their median: a disturbance that lasts for two of
-// them does not change it. leastBlocks is how many remaining blocks at the end of a generation of
-// processes still give one.
+// them does not change it. leastBlocks is the smallest number of blocks, at the end of a generation,
+// that gives a sample, too.
 const (
 	batchBlocks = 5
 	leastBlocks = 3
@@ -153,14 +153,14 @@ func turnsOf(all []record.Slice, metric string, a, b Arm) turns {
 	for _, k := range keys {
 		f := in[k]
 		switch {
-		case kind == record.SliceSLO && len(f.rates) > 0 && slices.Min(f.rates) != slices.Max(f.rates): // latency and CPU depend on the rate
+		case kind == record.SliceSLO && len(f.rates) > 0 && slices.Min(f.rates) != slices.Max(f.rates): // not comparable: latency and CPU depend on the rate
 		case len(f.as) > 0 && len(f.bs) > 0:
 			log := math.Log(Median(f.bs))
 			if a != b {
 				log -= math.Log(Median(f.as))
 			}
 			t.blocks = append(t.blocks, block{k.generation, log})
-			// visits of several slices: each value is a median already
+			// a visit took several slices of a process of its own: their median is a sample
 			if len(f.as) > 1 || len(f.bs) > 1 {
 				t.size = 1
 			}
@@ -219,7 +219,7 @@ func (t turns) batches() []float64 {
 	return out
 }
 
-// complete returns the batches that get no further block.
+// complete returns the batches to which no further block will be added.
 func (t turns) complete() []float64 {
 	i := slices.IndexFunc(t.blocks, func(b block) bool { return b.generation == t.last })
 	if i >= 0 {

@@ -17,8 +17,8 @@ type chainLink struct {
 	PerRequest float64 // waits, for each request that waits; 0: not known
 }
 
-// alone is the number of waits per request from which on requests count as not sharing them: a
-// goroutine that serves two requests in one wait has half a wait per request.
+// alone is the smallest number of waits per request at which requests do not share a wait: a
+// goroutine that serves two requests with one wait has half a wait per request.
 const alone = 0.75
 
 // behindText describes the chain of goroutines for which the requests wait.

@@ -18,7 +18,7 @@ import (
 // variants. The caller adds a capacity if one was measured.
 func Diagnose(e *record.Experiment) []Diagnosis {
 	var out []Diagnosis
-	for _, name := range variants(e) {
+	for _, name := range e.VariantNames() {
 		s := NewSubject(name, e.Runs)
 		if s.Profiled == nil && s.last() == nil {
 			continue
@@ -43,20 +43,6 @@ func Peak(e *record.Experiment, variant string) []*record.Slice {
 	return e.SlicesOf(record.SliceWork, func(s *record.Slice) bool {
 		return s.Variant == variant && s.Role == record.RoleMeasure && s.Invalid == ""
 	})
-}
-
-// variants are the names in ladder order, then those found only in the runs.
-func variants(e *record.Experiment) []string {
-	var names []string
-	for _, v := range e.Variants {
-		names = append(names, v.Name)
-	}
-	for _, r := range e.Runs {
-		if r.Spec.Role != record.RoleAblation && !slices.Contains(names, r.Spec.Variant) {
-			names = append(names, r.Spec.Variant)
-		}
-	}
-	return names
 }
 
 // Diagnose applies the rules with these thresholds. A failed intervention overturns the verdict.
@@ -154,8 +140,8 @@ func (d *Diagnosis) confirm(s Subject, t rules.Thresholds) {
 // untested is why a verdict is unconfirmed that no experiment could test.
 const untested = "no experiment tested it"
 
-// doubt says why a verdict on the service is not confirmed; empty: it is. It is not disturbed by
-// other processes if waits is set.
+// doubt says why a verdict on the service is not confirmed; empty: it is. waits means that the
+// evidence is waits that other processes do not cause.
 func (d *Diagnosis) doubt(waits bool) string {
 	const nothing = 1.05               // times the throughput: what brings no more is not what bounds it
 	whole := d.Bottleneck != rules.CPU // the estimate is for all of the cause, and not for one place
@@ -180,13 +166,12 @@ func (d *Diagnosis) judgeValidity(s Subject) {
 	case d.PeakPerS == 0 && len(s.Saturated) > 0:
 		d.Valid, d.Reason = false, "no request was answered"
 	}
-	if last := s.last(); d.Valid && d.Disturbed == "" && last != nil && besides(last, inexact) {
+	if last := s.last(); d.Valid && d.Disturbed == "" && last != nil && delayedByOthers(last, inexact) {
 		d.Warnings = append(d.Warnings, "the figures are imprecise: meanwhile "+disturbance(last))
 	}
 }
 
-// serving returns the places of stacks, as shares of the whole. The cost of profiling belongs to
-// none of them.
+// serving returns the places of stacks, as shares of the whole, without those of taking profiles.
 func serving(of []record.Stack, whole float64) []stacks.Site {
 	return stacks.SitesOf(slices.DeleteFunc(of, func(s record.Stack) bool {
 		return stacks.ClassOf(s.Frames) == stacks.Profiling || profiling(s.Frames)
@@ -264,7 +249,7 @@ func (e *evidence) accepting() []stacks.Site {
 	return serving(of, whole)
 }
 
-// sampled returns the code of the CPU profile's samples of these classes, or without any of all, as
+// sampled returns the code of the CPU profile's samples of these classes (none: of all classes), as
 // shares of the whole profile.
 func (e *evidence) sampled(classes ...stacks.Class) []stacks.Site {
 	if e.cpu == nil {
@@ -298,8 +283,9 @@ func (e *evidence) waited(kind stacks.WaitKind) []stacks.Site {
 			continue
 		}
 		add := func(f record.Frame) {
-			p := wakers[f.Function]
-			wakers[f.Function] = stacks.Site{Function: f.Function, File: f.File, Line: f.Line, Share: p.Share + w.Seconds}
+			p := stacks.At(f)
+			p.Share = wakers[f.Function].Share + w.Seconds
+			wakers[f.Function] = p
 		}
 		at, ok := stacks.UserFrame(w.WokenBy)
 		if ok {

@@ -56,7 +56,7 @@ type Diagnosis struct {
 	Signals  rules.Signals `json:"signals"` // input of the rules
 
 	facts  whatif.Facts
-	behind stacks.WaitKind // what the goroutine waits for that ends the requests' waits; empty: not seen
+	behind stacks.WaitKind // for what the goroutine that ends the requests' waits waits itself; empty: not seen
 }
 
 // Intervention is an experiment whose outcome a verdict predicted.

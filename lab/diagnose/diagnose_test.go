@@ -139,8 +139,8 @@ func TestWhatCannotBeSeenIsSaid(t *testing.T) {
 	}
 }
 
-// crowd adds disturbance by other processes to all runs.
-func crowd(runs []*record.Run) []*record.Run {
+// disturb adds disturbance by other processes to all runs.
+func disturb(runs []*record.Run) []*record.Run {
 	for _, r := range runs {
 		r.System.OthersCPU, r.System.TargetDelay = 1, 0.5
 	}
@@ -156,7 +156,7 @@ func tested(runs []*record.Run, perSecond float64) []*record.Run {
 // If the generator was the limit, the verdict is not valid; if other processes alone are the
 // cause, the verdict names them.
 func TestNoVerdict(t *testing.T) {
-	if d := NewSubject("v", crowd(sweep(100, 200, 200))).Diagnose(rules.Defaults); !d.Valid || d.Bottleneck != rules.Environment || d.Confirmed || d.Disturbed == "" {
+	if d := NewSubject("v", disturb(sweep(100, 200, 200))).Diagnose(rules.Defaults); !d.Valid || d.Bottleneck != rules.Environment || d.Confirmed || d.Disturbed == "" {
 		t.Errorf("%+v", d)
 	}
 	runs := sweep(100, 200, 200)
@@ -164,7 +164,7 @@ func TestNoVerdict(t *testing.T) {
 	if d := NewSubject("v", runs).Diagnose(rules.Defaults); d.Valid || d.Bottleneck != rules.Generator || d.Reason == "" {
 		t.Errorf("%+v", d)
 	}
-	late := crowd(sweep(100, 200, 200)) // as any generator is while it queues for a CPU
+	late := disturb(sweep(100, 200, 200)) // as any generator is while it queues for a CPU
 	late[2].Totals.Lag.P99, late[2].Totals.Response.P99 = 20_000, 40
 	if d := NewSubject("v", late).Diagnose(rules.Defaults); d.Bottleneck == rules.Generator {
 		t.Errorf("beside neighbours: %s", d.Text)
@@ -189,8 +189,8 @@ func TestNeighboursBesideTheAnswer(t *testing.T) {
 	}{
 		{"computing", tested(computing(1.9), 800), rules.CPU, true},
 		{"computing, untested", computing(1.9), rules.CPU, false},
-		{"computing beside neighbours", crowd(tested(computing(0.9), 800)), rules.CPU, false},
-		{"a lock beside neighbours", crowd(tested(locked(), 1000)), rules.Lock, true},
+		{"computing beside neighbours", disturb(tested(computing(0.9), 800)), rules.CPU, false},
+		{"a lock beside neighbours", disturb(tested(locked(), 1000)), rules.Lock, true},
 	} {
 		d := NewSubject("v", c.runs).Diagnose(rules.Defaults)
 		if c.confirmed != d.Confirmed || d.Bottleneck != c.bound || !d.Valid {
@@ -319,8 +319,8 @@ func TestPredictions(t *testing.T) {
 	computing := func() []*record.Run {
 		return append(sweep(1000, 1500, 1500), profiled(32, 1500, []record.Stack{stack(1, "main.work", handler[0])}))
 	}
-	crowded := computing()
-	crowded[2].System.OthersCPU = 0.9
+	disturbed := computing()
+	disturbed[2].System.OthersCPU = 0.9
 	remote := computing()
 	remote[2].Target.Agent = false
 	for _, c := range []struct {
@@ -331,7 +331,7 @@ func TestPredictions(t *testing.T) {
 		{"a lock, one core busy", used(1, locked()...), &record.Change{Procs: 1}},
 		{"a lock, and the CPU is nearly used up", used(1.7, locked()...), nil},
 		{"computing", used(1.9, computing()...), &record.Change{Procs: 1}},
-		{"computing, with a core's worth of neighbours", used(1, crowded...), nil},
+		{"computing, with a core's worth of neighbours", used(1, disturbed...), nil},
 		{"computing, out of reach", used(1.9, remote...), nil},
 	} {
 		got := predict(rules.Defaults, c.s).change

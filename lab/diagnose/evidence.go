@@ -73,9 +73,9 @@ func (e *evidence) behind() (out []chainLink) {
 		return nil
 	}
 	for _, hop := range stacks.Chain(longest, e.trace) {
-		h := chainLink{By: place(hop.By), For: stacks.What(hop.Wait), Share: math.Min(1, hop.Wait.Seconds/e.trace.Seconds)}
+		h := chainLink{By: stacks.At(hop.By), For: stacks.What(hop.Wait), Share: math.Min(1, hop.Wait.Seconds/e.trace.Seconds)}
 		if at, ok := stacks.UserFrame(hop.Wait.Stack); ok {
-			h.At = place(at)
+			h.At = stacks.At(at)
 		}
 		if longest.Count > 0 { // both counts are from the trace
 			h.PerRequest = float64(hop.Wait.Count) / float64(longest.Count)
@@ -92,9 +92,9 @@ func (e *evidence) behind() (out []chainLink) {
 	}
 	by, own := stacks.UserFrame(longest.WokenBy)
 	if w, waits := stacks.Behind(longest, e.trace); own && waits && e.signals[rules.SerialBusy] < rules.Defaults.Value(rules.ThresholdSerialBusy) {
-		h := chainLink{By: place(by), For: stacks.What(w), Share: math.Min(1, w.Seconds/e.trace.Seconds/float64(max(w.Goroutines, 1)))}
+		h := chainLink{By: stacks.At(by), For: stacks.What(w), Share: math.Min(1, w.Seconds/e.trace.Seconds/float64(max(w.Goroutines, 1)))}
 		if at, ok := stacks.UserFrame(w.Stack); ok {
-			h.At = place(at)
+			h.At = stacks.At(at)
 		}
 		const mostly = 0.5 // of the time
 		switch h.For {
@@ -106,8 +106,4 @@ func (e *evidence) behind() (out []chainLink) {
 		}
 	}
 	return out
-}
-
-func place(f record.Frame) stacks.Site {
-	return stacks.Site{Function: f.Function, File: f.File, Line: f.Line}
 }

@@ -80,24 +80,24 @@ func (m StepChange) still() string {
 
 // costs lists the costs of a request that changed by a tenth or more.
 func (m StepChange) costs() string {
-	const worthSaying = 0.1
-	var said []string
+	const least = 0.1
+	var texts []string
 	say := func(what string, v [2]float64, unit string) {
-		if v[0] <= 0 || v[1] <= 0 || math.Abs(v[1]/v[0]-1) < worthSaying {
+		if v[0] <= 0 || v[1] <= 0 || math.Abs(v[1]/v[0]-1) < least {
 			return
 		}
 		way := "falls"
 		if v[1] > v[0] {
 			way = "rises"
 		}
-		said = append(said, fmt.Sprintf("%s per request %s from %s to %s%s", what, way, figure(v[0]), figure(v[1]), unit))
+		texts = append(texts, fmt.Sprintf("%s per request %s from %s to %s%s", what, way, figure(v[0]), figure(v[1]), unit))
 	}
 	say("CPU", m.CPU, " us")
 	say("the number of allocations", m.Allocs, "")
-	if len(said) < 2 {
+	if len(texts) < 2 {
 		say("the memory allocated", m.Bytes, " B")
 	}
-	return strings.Join(said, " and ")
+	return strings.Join(texts, " and ")
 }
 
 func figure(v float64) string {

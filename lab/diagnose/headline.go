@@ -55,9 +55,9 @@ func (v statement) lockHeadline() string {
 
 func (v statement) waitHeadline() string {
 	sig := v.Signals
-	text := fmt.Sprintf("Waiting %s bounds it: %s of the requests' time", stacks.WaitKind(v.Kind).InWords(), percent(sig[rules.WaitTop]))
+	text := fmt.Sprintf("Waiting %s bounds it: %s of the requests' time", stacks.WaitKind(v.Kind).Text(), percent(sig[rules.WaitTop]))
 	if sig[rules.WorkersWait] > sig[rules.WaitTop] {
-		text = fmt.Sprintf("Waiting %s bounds it: %s of the workers' time", stacks.WaitKind(v.Kind).InWords(), percent(sig[rules.WorkersWait]))
+		text = fmt.Sprintf("Waiting %s bounds it: %s of the workers' time", stacks.WaitKind(v.Kind).Text(), percent(sig[rules.WorkersWait]))
 	}
 	text += v.in(", in %[2]s")
 	if h := v.Taken; h != nil {
@@ -74,7 +74,7 @@ func (v statement) waitHeadline() string {
 		} else {
 			text += fmt.Sprintf("; %s itself waits %s of the time", last.By.Function, percent(last.Share))
 		}
-		if what := last.For.InWords(); what != "" {
+		if what := last.For.Text(); what != "" {
 			text += " " + what
 		}
 		if last.At.Function != "" {

@@ -13,22 +13,22 @@ import (
 type prediction struct {
 	change  *record.Change // nil: no experiment is possible
 	changed string
-	words   string
+	text    string
 	holds   func(ratio float64) bool // of the throughput after to that before
 }
 
 // Disturbed reports whether other processes disturbed a run enough to have contributed to its
 // result.
 func Disturbed(r *record.Run) bool {
-	return besides(r, rules.Defaults.Value(rules.ThresholdNeighbours))
+	return delayedByOthers(r, rules.Defaults.Value(rules.ThresholdNeighbours))
 }
 
 // inexact is the share of the machine above which other processes make a throughput imprecise.
 const inexact = 0.1
 
-// besides reports whether other processes took at least a share of the machine and delayed the
-// target.
-func besides(r *record.Run, share float64) bool {
+// delayedByOthers reports whether other processes took at least a share of the machine and delayed
+// the target.
+func delayedByOthers(r *record.Run, share float64) bool {
 	if !r.System.Seen || r.Machine.Cores == 0 {
 		return false
 	}
@@ -72,7 +72,7 @@ func predict(t rules.Thresholds, s Subject) prediction {
 		return prediction{
 			change:  &record.Change{GOGC: moreGOGC * gogc},
 			changed: fmt.Sprintf("GOGC=%d", moreGOGC*gogc),
-			words:   fmt.Sprintf("with the heap collected %d times less often the throughput rises to %.2fx or more", moreGOGC, t.Value(rules.ThresholdLessGC)),
+			text:    fmt.Sprintf("with the heap collected %d times less often the throughput rises to %.2fx or more", moreGOGC, t.Value(rules.ThresholdLessGC)),
 			holds:   func(ratio float64) bool { return ratio >= t.Value(rules.ThresholdLessGC) },
 		}
 	case rules.Wait:
@@ -97,9 +97,9 @@ func predict(t rules.Thresholds, s Subject) prediction {
 	left := float64(procs / 2)
 	if bound == rules.CPU {
 		if left > slack*e.cores {
-			return prediction{} // other processes and the lab itself leave it no more than that already
+			return prediction{} // it has no more than that now: the lab and other processes use the rest
 		}
-		p.words = fmt.Sprintf("on half of the processors the throughput falls below %.2fx", t.Value(rules.ThresholdFewerProcs))
+		p.text = fmt.Sprintf("on half of the processors the throughput falls below %.2fx", t.Value(rules.ThresholdFewerProcs))
 		p.holds = func(ratio float64) bool { return ratio < t.Value(rules.ThresholdFewerProcs) }
 		return p
 	}
@@ -111,7 +111,7 @@ func predict(t rules.Thresholds, s Subject) prediction {
 	if keeps < slack*slack || rule.Kind == rules.Spun {
 		return prediction{} // a computing service would keep hardly less
 	}
-	p.words = fmt.Sprintf("a waiting service is not short of CPU: on half of the processors the throughput stays at %.2fx or more", keeps)
+	p.text = fmt.Sprintf("a waiting service is not short of CPU: on half of the processors the throughput stays at %.2fx or more", keeps)
 	p.holds = func(ratio float64) bool { return ratio >= keeps }
 	return p
 }
@@ -148,11 +148,11 @@ func outcome(t rules.Thresholds, s Subject) (Intervention, bool) {
 	}
 	after := facts.PerSecond(made)
 	ratio := after / before
-	out := Intervention{Changed: p.changed, Predicted: p.words,
+	out := Intervention{Changed: p.changed, Predicted: p.text,
 		Saw: fmt.Sprintf("%s/s after %s/s: %.2fx", grouped(after), grouped(before), ratio), Held: p.holds(ratio)}
 	switch {
 	case out.Held:
-	case slices.ContainsFunc(append([]*record.Run{made, s.last()}, s.Repeated...), func(r *record.Run) bool { return invalidTarget(r) || besides(r, inexact) }):
+	case slices.ContainsFunc(append([]*record.Run{made, s.last()}, s.Repeated...), func(r *record.Run) bool { return invalidTarget(r) || delayedByOthers(r, inexact) }):
 		out.Saw += ", but other processes took the CPU meanwhile, so the result is inconclusive"
 		out.undecided = true
 	case !made.Target.Agent:

@@ -92,7 +92,7 @@ func (e *evidence) load(s Subject, r *record.Run) {
 	if r.Load.Model != "closed" {
 		return
 	}
-	// What is refused with more clients shows a limit, even if the throughput rose until there.
+	// What is refused with more clients shows a limit, even if the throughput rose up to there.
 	if g := growth(s.carried()); !math.IsInf(g, 0) && s.sheds() == "" {
 		sig[rules.Growth] = g
 	}
@@ -256,7 +256,7 @@ func (e *evidence) traced(r *record.Run) {
 		if w.Wakers == 1 && w.Seconds > top/2 {
 			e.signals[rules.SerialBusy], e.waker = w.WakerBusy, w.WokenBy
 			if e.signals[rules.Utilisation] >= rules.Defaults.Value(rules.ThresholdBusyCPU) {
-				// waiting for a CPU like all other goroutines does not make it the serial part
+				// it waits for a CPU like all other goroutines, which does not make it the serial part
 				e.signals[rules.SerialBusy] -= w.WakerReady
 			}
 		}
@@ -370,13 +370,13 @@ func (e *evidence) locks(r *record.Run) {
 	}
 	// The runtime's figure covers the whole process. If the trace shows hardly any of it in
 	// requests, other goroutines contend.
-	const theirs = 0.1
-	told := server.MutexWait / c
+	const hardly = 0.1 // of the runtime's figure
+	reported := server.MutexWait / c
 	seen, ok := e.signals[rules.LockWait]
-	if ok && seen < theirs*told {
+	if ok && seen < hardly*reported {
 		return
 	}
 	// The runtime counts a wait when it has ended, so it misses most of the waits that are as long
 	// as the run.
-	e.signals[rules.LockWait] = max(told, seen)
+	e.signals[rules.LockWait] = max(reported, seen)
 }

@@ -14,7 +14,7 @@ import (
 	"dyno/lab/record"
 )
 
-// refusals lists how requests of a run failed, the commonest first: by status, and otherwise by
+// refusals lists how requests of a run failed, the most frequent first: by status, and otherwise by
 // the kind of error. Empty: none failed.
 func refusals(r *record.Run) string {
 	const most = 3
@@ -44,8 +44,9 @@ func refusals(r *record.Run) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// refused reports how many requests of a run were refused, and not answered with an error of
-// their own: by status, or by a connection that was refused, reset or closed, or by a timeout.
+// refused counts the requests of a run that were refused as too many: by such a status, by a
+// connection that was refused, reset or closed, or by a timeout. An error in the service's own work
+// does not count.
 func refused(r *record.Run) (n int64) {
 	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
 		n += r.Totals.Status[strconv.Itoa(status)]

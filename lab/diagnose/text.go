@@ -25,7 +25,7 @@ type statement struct {
 	Behind     []chainLink    // the goroutine for which requests wait, the one for which it waits, and so on
 	NonGo      string         // description of a process that Go did not build; empty: Go built it
 	One        string         // the thread that alone runs its code; empty: several do
-	Refusals   string         // the commonest failures with their counts, in brackets; empty: none
+	Refusals   string         // the most frequent failures with their counts, in brackets; empty: none
 	Sheds      bool           // it refuses what it does not carry, as more clients show
 	Peak       float64        // highest throughput without failures, per second
 	CallsTo    string         // address of the process whose answers it waits for; empty: not seen
@@ -119,8 +119,8 @@ func (v statement) unknownText(at, used string) string {
 	return text
 }
 
-// unseenCause states why the verdict is not CPU although the service uses all of it, or is short
-// of it; empty if neither is the case.
+// unseenCause states why the verdict is not CPU although the service uses all of the CPU, or waits
+// for it more than it runs; empty if neither is the case.
 func (v statement) unseenCause(at, used string) string {
 	sig := v.Signals
 	if v.NonGo != "" && sig[rules.Starved] >= rules.Defaults.Value(rules.ThresholdStarved) {
@@ -203,10 +203,10 @@ func (v statement) waitText(at, used string) string {
 	if sig[rules.SerialBusy] >= rules.Defaults.Value(rules.ThresholdSerialBusy) {
 		begin = "Waiting for one goroutine bounds it"
 	}
-	text := fmt.Sprintf("%s: %s %s of the requests' time is spent waiting %s; %s.", begin, at, percent(sig[rules.WaitTop]), stacks.WaitKind(v.Kind).InWords(), used)
+	text := fmt.Sprintf("%s: %s %s of the requests' time is spent waiting %s; %s.", begin, at, percent(sig[rules.WaitTop]), stacks.WaitKind(v.Kind).Text(), used)
 	if n := sig[rules.Workers]; n > 0 && sig[rules.WorkersWait] > sig[rules.WaitTop] {
 		text = fmt.Sprintf("Waiting bounds it, not computing: at %s/s the %s goroutines that do the work spend %s of their time waiting %s; %s.",
-			grouped(sig[rules.Throughput]), grouped(n), percent(sig[rules.WorkersWait]), stacks.WaitKind(v.Kind).InWords(), used)
+			grouped(sig[rules.Throughput]), grouped(n), percent(sig[rules.WorkersWait]), stacks.WaitKind(v.Kind).Text(), used)
 	}
 	text += v.in(" They wait in %[2]s.") + v.takenText()
 	if held, top := sig[rules.RunnableWait], sig[rules.WaitTop]; top > 0 && held > top/2 {
@@ -292,8 +292,8 @@ func causeText(bound rules.Bottleneck, kind string) string {
 		return "system calls"
 	case rules.Wait:
 		what := "waiting"
-		if said := stacks.WaitKind(kind).InWords(); said != "" {
-			what += " " + said
+		if text := stacks.WaitKind(kind).Text(); text != "" {
+			what += " " + text
 		}
 		return what
 	}

@@ -164,8 +164,8 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 	return nil
 }
 
-// enough reports whether a number of rounds ends a comparison: they give an interval, drift cancels in them, and the time
-// that --budget permits is over.
+// enough reports whether a number of rounds ends a comparison: they give an interval, drift cancels
+// in them, and the time that --budget permits is over.
 func (x *executor) enough(rounds int) bool {
 	return x.opts.Budget > 0 && rounds >= leastRounds && rounds%2 == 0 && time.Since(x.began) > x.opts.Budget
 }

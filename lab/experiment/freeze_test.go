@@ -30,7 +30,7 @@ func open(t *testing.T, name string) *scenario.Scenario {
 // The test decides only that the stall is not hidden. lab/load shows by arithmetic that the
 // figures lie within 5%; this test prints them, since a machine that loses its CPUs meanwhile
 // adds to them.
-func TestFreezeIsSeenByEveryOfferThatFellIntoIt(t *testing.T) {
+func TestFreezeIsSeenByEveryRequestInIt(t *testing.T) {
 	quicktest.Skip(t, "loads a process for 14 s")
 	t.Parallel()
 	for connections, length := range map[int]time.Duration{8: 8 * time.Second, 64: 4 * time.Second} { // whole periods

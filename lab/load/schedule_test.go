@@ -120,7 +120,7 @@ func TestStepsWithPause(t *testing.T) {
 	}
 }
 
-func TestNoRateNoOffers(t *testing.T) {
+func TestNoRateNoArrivals(t *testing.T) {
 	for name, s := range map[string]Schedule{
 		"constant": Constant(0, time.Second), "poisson": Poisson(0, time.Second, 1), "ramp": Ramp(0, 0, time.Second),
 	} {

@@ -54,7 +54,7 @@ func waitsFor(w record.Wait, kind stacks.WaitKind) string {
 	case kind == stacks.WaitGroup: // of singleflight, a group of another request
 		return "on a sync.WaitGroup"
 	}
-	return kind.InWords()
+	return kind.Text()
 }
 
 // ofPeer reports whether the service's own code reads or writes a connection, or a library of WebSockets

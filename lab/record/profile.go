@@ -230,12 +230,12 @@ func stacksOf(p *profile.Profile, valueType string) (*Profile, error) {
 func (p *Profile) less(before *Profile) *Profile {
 	had := map[string]float64{}
 	for _, s := range before.Stacks {
-		had[s.key()] += s.Value
+		had[s.Key()] += s.Value
 	}
 	out := *p
 	out.Stacks = nil
 	for _, s := range p.Stacks {
-		key := s.key()
+		key := s.Key()
 		taken := min(had[key], s.Value)
 		had[key] -= taken
 		if s.Value -= taken; s.Value > 0 {
@@ -245,8 +245,8 @@ func (p *Profile) less(before *Profile) *Profile {
 	return &out
 }
 
-// key identifies a stack by its frames.
-func (s Stack) key() string {
+// Key is equal for stacks with the same functions and lines.
+func (s Stack) Key() string {
 	var b strings.Builder
 	for _, f := range s.Frames {
 		fmt.Fprintf(&b, "%s:%d;", f.Function, f.Line)

@@ -363,24 +363,6 @@ func (e *Experiment) Select(keep func(*Run) bool) []*Run {
 	return out
 }
 
-// Reference returns the name of the variant that the i-th one is compared with.
-func (e *Experiment) Reference(i int) string {
-	if v, ok := e.Variant(e.Variants[i].Reference); ok {
-		return v.Name
-	}
-	return e.Variants[0].Name
-}
-
-// Variant returns the variant of the given name.
-func (e *Experiment) Variant(name string) (Variant, bool) {
-	for _, v := range e.Variants {
-		if v.Name == name {
-			return v, true
-		}
-	}
-	return Variant{}, false
-}
-
 // RunsFolder is the folder of an experiment's runs, one folder per run, inside the experiment's.
 const RunsFolder = "runs"
 

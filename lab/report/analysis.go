@@ -19,12 +19,12 @@ type Results struct {
 	Verdicts   map[string]capacity.Verdict // by run
 	Errors     map[string]float64          // by run: the share of requests that the SLO counts as failed
 	Capacities map[string]capacity.Result  // by variant
-	Rows       []compare.Row               // by turns: of the work rate
-	CPU        []compare.Row               // by turns, and of jobs that are compared
+	Rows       []compare.Row               // by the work rate or, at one equal rate, p99; by whole runs: by the metric
+	CPU        []compare.Row               // by CPU per request: by turns, and of compared jobs
 	Metrics    []compare.Comparison        // kind compare by turns: the requested metric first
 	Inflected  []view.Inflection
-	Unlisted   int // inflections not listed
-	Floor      *[2]float64
+	Unlisted   int         // inflections not listed
+	NoiseFloor *[2]float64 // by whole runs; nil: not measured often enough
 	Comparison *compare.Comparison
 	Left       int // SLO slices that do not count
 	Sample     compare.Sample
@@ -35,8 +35,7 @@ type Results struct {
 // metricOf is the metric of an experiment's ratios.
 func metricOf(e *record.Experiment) string { return cmp.Or(e.Metric, compare.MetricCapacity) }
 
-// Analyse runs the analyses (capacity, compare, diagnose) over an experiment. It judges nothing
-// itself.
+// Analyse runs the analyses (capacity, compare, diagnose) over an experiment.
 func Analyse(e *record.Experiment) Results {
 	a := Results{Verdicts: map[string]capacity.Verdict{}, Errors: map[string]float64{}, Capacities: map[string]capacity.Result{}, Sample: sample(e)}
 	for _, r := range e.Runs {
@@ -44,7 +43,7 @@ func Analyse(e *record.Experiment) Results {
 			a.Verdicts[r.ID] = capacity.CheckSLO(r)
 		}
 	}
-	names := format.Variants(e)
+	names := e.VariantNames()
 	for _, name := range names {
 		c := capacity.Summarise(view.ConstantRates(e), name)
 		for _, s := range c.Steps {
@@ -102,12 +101,12 @@ func (a *Results) byRuns(e *record.Experiment, names []string) {
 		a.Rows = compare.Ladder(e, metricOf(e), a.Sample)
 		for _, row := range a.Rows {
 			if row.ToBaseline.NoiseFloor != nil {
-				a.Floor = row.ToBaseline.NoiseFloor
+				a.NoiseFloor = row.ToBaseline.NoiseFloor
 			}
 		}
 	case compares(e) && len(names) >= 2:
 		c := compare.Between(e, metricOf(e), names[0], names[1], a.Sample)
-		a.Comparison, a.Floor = &c, c.NoiseFloor
+		a.Comparison, a.NoiseFloor = &c, c.NoiseFloor
 	}
 }
 
@@ -159,8 +158,8 @@ func (a *Results) AtCapacity(e *record.Experiment, variant string) []*record.Run
 	return nil
 }
 
-// Between compares any two variants of an experiment that measured them in turns, by each metric
-// that it has, and states the result in a sentence or two.
+// Between compares two variants of an experiment by each metric that it has, and states the result
+// in a sentence or two.
 func Between(e *record.Experiment, a, b string) ([]compare.Comparison, string) {
 	if len(e.Slices) == 0 {
 		c := compare.Between(e, metricOf(e), a, b, sample(e))

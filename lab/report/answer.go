@@ -29,7 +29,7 @@ func (r *Report) measuredText() string {
 	case r.isCapacity() && len(r.Steps) > 0:
 		parts = append(parts, format.Plural(r.Steps[0].Trials, "slice")+" judged by the SLO")
 	case r.isLadder() && len(rest) > 0:
-		if !slices.ContainsFunc(rest, func(s Step) bool { return s.RatioInterval == nil }) {
+		if !slices.ContainsFunc(rest, func(s VariantResult) bool { return s.RatioInterval == nil }) {
 			parts = append(parts, "every step against "+r.Steps[0].Name+" has an interval")
 		}
 	}
@@ -46,8 +46,8 @@ func (r *Report) measuredText() string {
 func (r *Report) UndecidedText() string {
 	var undecided byText
 	for _, s := range r.Steps {
-		if s.WouldDecide != "" {
-			undecided.add(s.WouldDecide, s.Name)
+		if s.TimeToDecide != "" {
+			undecided.add(s.TimeToDecide, s.Name)
 		}
 	}
 	if len(undecided.texts) == 0 {
@@ -79,20 +79,20 @@ func (b *byText) add(text, name string) {
 // NoiseFloorText describes the baseline compared with itself.
 func (r *Report) NoiseFloorText() string {
 	switch {
-	case r.Floor == nil && r.CPUFloor == nil:
+	case r.NoiseFloor == nil && r.CPUNoiseFloor == nil:
 		return ""
 	case r.Turns == nil:
-		return "the baseline against itself " + format.BetweenRatios(r.Floor)
+		return "the baseline against itself " + format.BetweenRatios(r.NoiseFloor)
 	}
 	var parts []string
-	if r.Floor != nil {
-		parts = append(parts, strings.TrimPrefix(format.Metrics[r.RatioMetric], "peak ")+" "+format.BetweenRatios(r.Floor))
+	if r.NoiseFloor != nil {
+		parts = append(parts, strings.TrimPrefix(format.Metrics[r.RatioMetric], "peak ")+" "+format.BetweenRatios(r.NoiseFloor))
 	}
-	if r.CPUFloor != nil {
-		parts = append(parts, "CPU per request "+format.BetweenRatios(r.CPUFloor))
+	if r.CPUNoiseFloor != nil {
+		parts = append(parts, "CPU per request "+format.BetweenRatios(r.CPUNoiseFloor))
 	}
 	included := map[bool]string{true: "; the intervals of the ratios are wider by that"}
-	return "the baseline against its twin: " + strings.Join(parts, ", ") + included[r.FloorIncluded]
+	return "the baseline against its twin: " + strings.Join(parts, ", ") + included[r.NoiseFloorIncluded]
 }
 
 // LeftOut counts the invalid runs by reason, the most frequent reason first.
@@ -114,10 +114,10 @@ func (r *Report) LeftOut() (out []string) {
 	return out
 }
 
-// best is the step with the highest capacity; nil when none has one. With another metric, less is
-// better.
-func (r *Report) best() *Step {
-	return r.highest(func(s *Step) format.Value {
+// best is the step with the best capacity, or value of another metric, of which less is better; nil:
+// none has one.
+func (r *Report) best() *VariantResult {
+	return r.highest(func(s *VariantResult) format.Value {
 		if r.Metric != compare.MetricCapacity {
 			return -s.Capacity
 		}
@@ -126,8 +126,8 @@ func (r *Report) best() *Step {
 }
 
 // highest is the first step with the highest value of a figure; nil when none has it.
-func (r *Report) highest(read func(*Step) format.Value) *Step {
-	var best *Step
+func (r *Report) highest(read func(*VariantResult) format.Value) *VariantResult {
+	var best *VariantResult
 	for i := range r.Steps {
 		if s := &r.Steps[i]; read(s).Known() && (best == nil || read(s) > read(best)) {
 			best = s
@@ -248,15 +248,15 @@ func (r *Report) ladderAnswer() string {
 }
 
 // concurrencyText states the concurrency of a step's capacity, and its limit.
-func (r *Report) concurrencyText(s *Step) string {
+func (r *Report) concurrencyText(s *VariantResult) string {
 	if r.Scaling == nil || !s.Concurrency.Known() {
 		return ""
 	}
-	words := " with concurrency " + format.Whole(s.Concurrency)
+	text := " with concurrency " + format.Whole(s.Concurrency)
 	if s.Waits != "" {
-		words += ", waiting for " + s.Waits
+		text += ", waiting for " + s.Waits
 	}
-	return words
+	return text
 }
 
 // AllWarnings are the warnings of the report and its analyses without duplicates. A warning that

@@ -12,7 +12,7 @@ import (
 	"dyno/lab/report/format"
 )
 
-// Tone is what a colour says, and no colour says anything else.
+// Tone is what a colour means; colours have no other meaning.
 type Tone string
 
 // Tones.
@@ -22,14 +22,14 @@ const (
 	Bad  Tone = "bad"  // there is no result, requests failed, or it is worse; red
 )
 
-// Badge is what a report says of its result before all else.
+// Badge is what a report shows first: whether there is a result, and how certain it is.
 type Badge struct {
 	Tone Tone
 	Word string
 	Text string // certainty of the result, or why there is none
 }
 
-// Words of badges that are not the outcome's.
+// Words of badges that are no outcomes of an experiment.
 const (
 	failures = "failures"
 	partial  = "partial"
@@ -60,7 +60,7 @@ func (r *Report) Badge() Badge {
 // isWorse reports whether the compared variant is slower: one of several than its reference, or the
 // last step of a ladder than the baseline.
 func (r *Report) isWorse() bool {
-	slower := func(s Step) bool { return s.BaseVerdict == compare.Slower }
+	slower := func(s VariantResult) bool { return s.BaseVerdict == compare.Slower }
 	switch {
 	case r.Comparison != nil:
 		return r.Comparison.Verdict == compare.Slower
@@ -109,10 +109,10 @@ func (r *Report) LacksText() string {
 		if c := r.Comparison; c != nil && c.Interval == nil {
 			add("the ratio of " + strings.TrimPrefix(format.Metrics[c.Metric], "peak ") + " has no interval")
 		} else if c == nil {
-			add(without(rest, r.thing(), against, "an interval", func(s *Step) bool { return s.RatioInterval == nil }))
+			add(without(rest, r.thing(), against, "an interval", func(s *VariantResult) bool { return s.RatioInterval == nil }))
 		}
-		add(without(r.Steps, r.thing(), "", "a capacity", func(s *Step) bool { return s.NoCapacity != "" }))
-		add(without(r.Steps, r.thing(), "", "a result", func(s *Step) bool { return s.Invalid != "" }))
+		add(without(r.Steps, r.thing(), "", "a capacity", func(s *VariantResult) bool { return s.NoCapacity != "" }))
+		add(without(r.Steps, r.thing(), "", "a result", func(s *VariantResult) bool { return s.Invalid != "" }))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -126,7 +126,7 @@ func (r *Report) thing() string {
 }
 
 // without says how many steps lack what; empty: none does.
-func without(steps []Step, thing, against, what string, lacks func(*Step) bool) string {
+func without(steps []VariantResult, thing, against, what string, lacks func(*VariantResult) bool) string {
 	n := 0
 	for i := range steps {
 		if lacks(&steps[i]) {
@@ -182,7 +182,7 @@ func (r *Report) lacksCapacity() string {
 }
 
 // NoCapacityText says why a step has no capacity; empty: it has one, or none was searched for.
-func (s *Step) NoCapacityText() string {
+func (s *VariantResult) NoCapacityText() string {
 	switch {
 	case s.NoCapacity == "":
 		return ""

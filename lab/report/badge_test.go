@@ -12,9 +12,9 @@ import (
 // else is missing.
 func TestBadgeOfWorse(t *testing.T) {
 	verdicts := func(kind string, of ...string) *report.Report {
-		r := &report.Report{Kind: kind, Outcome: record.Outcome{Status: record.OutcomeComplete}, Steps: []report.Step{{Name: "base"}}}
+		r := &report.Report{Kind: kind, Outcome: record.Outcome{Status: record.OutcomeComplete}, Steps: []report.VariantResult{{Name: "base"}}}
 		for _, v := range of {
-			r.Steps = append(r.Steps, report.Step{Name: "x", BaseVerdict: v})
+			r.Steps = append(r.Steps, report.VariantResult{Name: "x", BaseVerdict: v})
 		}
 		return r
 	}

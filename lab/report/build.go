@@ -14,19 +14,12 @@ import (
 // an experiment is better than none.
 func Build(e *record.Experiment) *Report { return Assemble(e, Analyse(e)) }
 
-// withoutPeaks removes the searches' warnings from a sweep, which does not end at a peak.
-func (r *Report) withoutPeaks() {
-	for i := range r.Steps {
-		r.Steps[i].Warnings = nil
-	}
-}
-
 // Assemble assembles the view model.
 func Assemble(e *record.Experiment, a Results) *Report {
 	r := &Report{
 		Kind: e.Kind, Name: e.Name, Title: format.Title(e), Subject: format.Subject(e), Service: e.Service, Metric: metricOf(e), RatioMetric: metricOf(e), SLO: e.SLO, Started: e.Started,
 		Out: e.Dir, Command: e.Command, Scenario: e.Scenario, Machine: e.Machine, Made: madeOf(e),
-		Warnings: append([]string(nil), e.Warnings...), Floor: format.IntervalOf(a.Floor), Inflections: a.Inflected, InflectionsLeft: a.Unlisted,
+		Warnings: append([]string(nil), e.Warnings...), NoiseFloor: format.IntervalOf(a.NoiseFloor), Inflections: a.Inflected, InflectionsLeft: a.Unlisted,
 	}
 	for _, run := range e.Runs {
 		line := view.NewRun(run, nil)
@@ -74,8 +67,10 @@ func (r *Report) sweep(e *record.Experiment, a Results) {
 	if r.SessionRuns == nil && r.Scaling == nil {
 		r.Sweep, r.Charts, many = view.NewSweep(e)
 	}
-	if many { // no capacities are shown
-		r.withoutPeaks()
+	if many { // no capacities are shown, and their warnings are about a search
+		for i := range r.Steps {
+			r.Steps[i].Warnings = nil
+		}
 	}
 }
 
@@ -92,7 +87,7 @@ func (r *Report) load(e *record.Experiment, a Results) {
 		return
 	}
 	run := e.Runs[0]
-	r.Load = &view.Load{Run: run}
+	r.Load = &view.SingleLoad{Run: run}
 	if !r.SLO.Bounded() {
 		r.SLO = run.SLO
 	}

@@ -76,7 +76,7 @@ func (r *Report) explain() {
 	}
 	for i := 1; i < len(r.Steps); i++ {
 		before, after := &r.Steps[i-1], &r.Steps[i]
-		if at := slices.IndexFunc(r.Steps, func(s Step) bool { return s.Name == after.Reference }); at >= 0 {
+		if at := slices.IndexFunc(r.Steps, func(s VariantResult) bool { return s.Name == after.Reference }); at >= 0 {
 			before = &r.Steps[at]
 		}
 		if d := r.Diagnosis(after.Name); d != nil && d.Moved == "" {
@@ -87,7 +87,7 @@ func (r *Report) explain() {
 
 // stepChange is the change of a step against the one before it, which may be the baseline or the
 // reference of a variant that is compared with it alone.
-func stepChange(before, after *Step, baseline bool) diagnose.StepChange {
+func stepChange(before, after *VariantResult, baseline bool) diagnose.StepChange {
 	ratio, between := after.StepRatio, after.StepInterval
 	if baseline || after.Reference != "" {
 		ratio, between = after.Ratio, after.RatioInterval

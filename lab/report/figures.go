@@ -134,7 +134,7 @@ func (f *Figure) overSlices(of []*record.Slice) format.Value {
 }
 
 // Figure is a measured figure of the step, by its key.
-func (s *Step) Figure(key string) format.Value {
+func (s *VariantResult) Figure(key string) format.Value {
 	if v, ok := s.Figures[key]; ok {
 		return v
 	}

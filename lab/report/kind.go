@@ -2,7 +2,8 @@ package report
 
 import "dyno/lab/record"
 
-// kind is how a report of a kind of experiment is built, and how its answer is stated.
+// kind is what differs between the reports of kinds of experiment: how one is built, and how its
+// answer is stated.
 type kind struct {
 	build  func(*Report, *record.Experiment, Results)
 	answer func(*Report) string
@@ -51,9 +52,9 @@ func (r *Report) Several() bool {
 	return r.Kind == record.KindCompare && r.Comparison == nil && len(r.Steps) > 2
 }
 
-// StepsTitle names the table of steps, and reports whether text has the table too: where it has
-// not, the rates or the diagnosis say more. The title is empty where the variants are curves, or
-// rows with the rates at which they were measured.
+// StepsTitle names the table of steps, and reports whether the outputs in text have it too: where
+// they do not, the rates or the diagnosis say more. The title is empty if there is no such table: the
+// variants are curves, or rows of the sweep.
 func (r *Report) StepsTitle() (title string, inText bool) {
 	switch r.Kind {
 	case record.KindLadder:
@@ -75,8 +76,8 @@ func (r *Report) StepsTitle() (title string, inText bool) {
 
 func (r *Report) isLadder() bool { return r.Kind == record.KindLadder }
 
-// previousText names the step that a verdict of the table of steps compares with; empty: the table
-// has it elsewhere.
+// previousText names the step that a verdict in the table of steps compares with; empty: the table
+// names it in another column.
 func (r *Report) previousText() string {
 	if r.isLadder() {
 		return "against the previous step"

@@ -61,7 +61,7 @@ func madeOf(e *record.Experiment) Made {
 	return m
 }
 
-// withoutOut leaves out where the command wrote its record: it says nothing of what was measured.
+// withoutOut leaves out --out, the folder of the record: it does not matter to what was measured.
 func withoutOut(command []string) (out []string) {
 	for i := 0; i < len(command); i++ {
 		switch arg := command[i]; {

@@ -48,19 +48,23 @@ type Report struct {
 	Made     Made
 	Warnings []string
 
-	Steps         []Step              // the variants in ladder order; empty for a single load
-	Floor         *format.Interval    // ratio of the baseline to itself; nil: not measured often enough
-	CPUFloor      *format.Interval    // the same by CPU per request; only by turns
-	FloorIncluded bool                // the intervals of the ratios are wider by the floor
-	Comparison    *compare.Comparison // kind compare: by the requested metric
-	Turns         *view.TurnsSummary  // nil: the variants took turns by whole runs, or there was one
+	Steps []VariantResult // the variants in ladder order; empty for a single load
+	// NoiseFloor is the ratio of the baseline to itself, and CPUNoiseFloor that by CPU per request, by
+	// turns or of compared jobs; nil: not measured often enough. NoiseFloorIncluded means that the
+	// intervals of the ratios are wider by it.
+	NoiseFloor         *format.Interval
+	CPUNoiseFloor      *format.Interval
+	NoiseFloorIncluded bool
+
+	Comparison *compare.Comparison // kind compare: by the requested metric
+	Turns      *view.TurnsSummary  // nil: the variants took turns by whole runs, or there was one
 	// RatioMetric is the metric of the ratios in Steps.
 	RatioMetric string
 	Metrics     []compare.Comparison // kind compare by turns: by every metric, Comparison first
 	Pairs       []Pair               // kind compare
 	Capacity    *capacity.Result     // kind capacity
 	Trials      []view.TrialRow      // kind capacity by turns
-	Load        *view.Load           // kind load: its first run
+	Load        *view.SingleLoad     // kind load: its first run
 	Sweep       *view.Sweep          // kind sweep, over rates
 	Scaling     *view.Scaling        // jobs over concurrency; nil: the load was a rate
 	SessionRuns view.SessionRuns     // runs with a number of sessions, which a capacity then is; nil: there are none
@@ -85,9 +89,9 @@ type Report struct {
 	Assemblies []view.Assembly
 }
 
-// Step is a variant with its capacity. Figures are medians over the rounds, read from each round's
-// highest rate that met the SLO; peaks are the highest of those.
-type Step struct {
+// VariantResult is a variant with its capacity: a row of the table of steps. Figures are medians over
+// the rounds, read from each round's highest rate that met the SLO; peaks are the highest of those.
+type VariantResult struct {
 	Name     string
 	Change   string
 	Why      string
@@ -118,9 +122,9 @@ type Step struct {
 	StepRatio     format.Value // to the previous step
 	StepInterval  *format.Interval
 	Ablation      *compare.Comparison // the last step over the last without this one; nil: not measured
-	Verdict       string              // in words, against the previous step
+	Verdict       string              // against the previous step
 	BaseVerdict   string              // compare.Faster...: against the baseline, or against Reference; empty: not compared
-	WouldDecide   string              // time that would decide a verdict compare.NotDecided
+	TimeToDecide  string              // time that would decide a verdict compare.NotDecided
 	NoCapacity    string              // why there is no capacity, or only AtLeast, although there are other results
 	AtLeast       format.Value        // lower bound of the capacity, per second
 	Invalid       string              // why there is no result

@@ -37,8 +37,8 @@ func TestBuildFromAFolder(t *testing.T) {
 	if !strings.HasPrefix(r.Answer, "commit carries ") || !strings.HasSuffix(r.Answer, " the baseline.") {
 		t.Errorf("answer: %s", r.Answer)
 	}
-	if r.Floor == nil || r.Floor.Lo > 1 || r.Floor.Hi < 1 {
-		t.Errorf("the noise floor is %v", r.Floor)
+	if r.NoiseFloor == nil || r.NoiseFloor.Lo > 1 || r.NoiseFloor.Hi < 1 {
+		t.Errorf("the noise floor is %v", r.NoiseFloor)
 	}
 	if all, valid := r.Count(); all-valid != 1 {
 		t.Errorf("%d of %d runs count", valid, all)

@@ -19,8 +19,8 @@ func TestLadderOfAJob(t *testing.T) {
 			t.Errorf("answer %q, want %q in it", r.Answer, want)
 		}
 	}
-	if s := r.Steps[1]; s.Concurrency != 6 || math.Abs(float64(s.Ratio)-6) > 0.01 || s.RatioInterval == nil || r.Floor == nil {
-		t.Errorf("step %+v, floor %v", s, r.Floor)
+	if s := r.Steps[1]; s.Concurrency != 6 || math.Abs(float64(s.Ratio)-6) > 0.01 || s.RatioInterval == nil || r.NoiseFloor == nil {
+		t.Errorf("step %+v, floor %v", s, r.NoiseFloor)
 	}
 	shards := r.Scaling.Curves[1]
 	if len(shards.Points) != 8 || len(shards.Ranked) == 0 || shards.Ranked[0].Model != "roof" || !strings.HasPrefix(shards.Text, "min(k*c, roof) explains the points best") {

@@ -11,7 +11,7 @@ import (
 	"dyno/lab/report/view"
 )
 
-// several sets the CPU ratios of jobs, and for several variants what each is compared with.
+// several sets the CPU ratios of jobs and, of several variants, what each is compared with.
 func (r *Report) several(e *record.Experiment, a Results) {
 	for i := range r.Steps {
 		s := &r.Steps[i]
@@ -30,7 +30,7 @@ func (r *Report) several(e *record.Experiment, a Results) {
 		r.Scaling.Curves = slices.DeleteFunc(r.Scaling.Curves, func(c view.ScalingCurve) bool { return len(c.Points) < 2 })
 	}
 	if r.Turns == nil && len(a.CPU) > 0 {
-		r.CPUFloor = format.IntervalOf(a.CPU[0].ToBaseline.NoiseFloor)
+		r.CPUNoiseFloor = format.IntervalOf(a.CPU[0].ToBaseline.NoiseFloor)
 	}
 }
 
@@ -42,7 +42,7 @@ func (r *Report) referenceText() string {
 	return r.Steps[0].Name
 }
 
-// cpuText are the CPU ratio of two jobs; empty for services, whose ratios are among the metrics.
+// cpuText states the CPU ratio of two jobs; empty for services, whose ratios are among the metrics.
 func (r *Report) cpuText() string {
 	if r.Turns != nil || len(r.Steps) != 2 || !r.Steps[1].CPURatio.Known() {
 		return ""
@@ -75,16 +75,16 @@ func (r *Report) severalAnswer() string {
 }
 
 // referenceColumn is the reference of each variant.
-var referenceColumn = StepColumn{Head: "beside", Short: "beside", Cell: func(s *Step) string { return s.Reference }}
+var referenceColumn = StepColumn{Head: "beside", Short: "beside", Cell: func(s *VariantResult) string { return s.Reference }}
 
 // cpuRatioColumn is the ratio of CPU per request to the reference.
 func cpuRatioColumn() StepColumn {
-	return ranged(number("vs baseline", "ratio of CPU per request", "x base", func(s *Step) format.Value { return s.CPURatio }, format.Times), format.BetweenRatios, func(s *Step) *format.Interval { return s.CPUInterval })
+	return ranged(number("vs baseline", "ratio of CPU per request", "x base", func(s *VariantResult) format.Value { return s.CPURatio }, format.Times), format.BetweenRatios, func(s *VariantResult) *format.Interval { return s.CPUInterval })
 }
 
 // inFlight reads a job's concurrency; unknown where no variant has more than one unit in flight.
-func (r *Report) inFlight(s *Step) format.Value {
-	if !slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Concurrency > 1 }) {
+func (r *Report) inFlight(s *VariantResult) format.Value {
+	if !slices.ContainsFunc(r.Steps, func(s VariantResult) bool { return s.Concurrency > 1 }) {
 		return format.Unknown
 	}
 	return s.Concurrency

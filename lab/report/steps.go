@@ -18,15 +18,15 @@ func (r *Report) steps(e *record.Experiment, a Results) {
 	for _, row := range a.Rows {
 		rows[row.Name] = row
 	}
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		v, _ := e.Variant(name)
-		s := Step{Name: name, Change: v.Change, Why: v.Why, Capacity: format.Unknown, Ratio: format.Unknown, StepRatio: format.Unknown, Concurrency: format.Unknown, Tail: format.Unknown, Work: format.Unknown, AtLeast: format.Unknown, Rate50: format.Unknown, CPURatio: format.Unknown}
+		s := VariantResult{Name: name, Change: v.Change, Why: v.Why, Capacity: format.Unknown, Ratio: format.Unknown, StepRatio: format.Unknown, Concurrency: format.Unknown, Tail: format.Unknown, Work: format.Unknown, AtLeast: format.Unknown, Rate50: format.Unknown, CPURatio: format.Unknown}
 		s.capacity(a.Capacities[name])
 		s.measure(e, a.AtCapacity(e, name))
 		if r.Scaling != nil {
-			s.atOnce(r.Scaling, a.Capacities[name].Concurrency)
+			s.atConcurrency(r.Scaling, a.Capacities[name].Concurrency)
 		}
-		if f := FigureOf(MetricFigures[r.Metric]); r.SessionRuns != nil && f != nil { // at a fixed number of sessions
+		if f := FigureOf(MetricFigures[r.Metric]); r.SessionRuns != nil && f != nil { // compared at one number of sessions
 			s.Capacity, s.Interval, s.Invalid, s.Warnings = f.over(e.Select(func(run *record.Run) bool {
 				return run.Spec.Variant == name && run.Spec.Role == record.RoleMeasure && run.Invalid == ""
 			})), nil, "", nil
@@ -38,8 +38,8 @@ func (r *Report) steps(e *record.Experiment, a Results) {
 	}
 }
 
-// atOnce reads a job's figures at the concurrency of its capacity.
-func (s *Step) atOnce(of *view.Scaling, n int) {
+// atConcurrency reads a job's figures at the concurrency of its capacity.
+func (s *VariantResult) atConcurrency(of *view.Scaling, n int) {
 	for _, c := range of.Curves {
 		if c.Variant != s.Name || n == 0 {
 			continue
@@ -53,7 +53,7 @@ func (s *Step) atOnce(of *view.Scaling, n int) {
 	}
 }
 
-func (s *Step) capacity(c capacity.Result) {
+func (s *VariantResult) capacity(c capacity.Result) {
 	s.Warnings = append(s.Warnings, c.Warnings...)
 	if !c.Valid {
 		s.Invalid = cmp.Or(c.Reason, "nothing valid was measured")
@@ -62,9 +62,9 @@ func (s *Step) capacity(c capacity.Result) {
 	s.Capacity, s.Interval, s.Rounds = format.Measured(c.CapacityPerS), format.IntervalOf(c.Interval), len(c.Data)
 }
 
-// compared sets the ratios. With another metric than capacity the row's median is the measured
-// value, and a missing capacity at one equal rate is not an error.
-func (s *Step) compared(row compare.Row, first bool, metric string) {
+// compared sets the ratios. By another metric than the capacity, the measured value is the row's
+// median, and a missing capacity is no fault: the variants ran at one equal rate.
+func (s *VariantResult) compared(row compare.Row, first bool, metric string) {
 	if metric != compare.MetricCapacity && len(row.Data) > 0 {
 		s.Capacity, s.Interval, s.Rounds, s.Invalid = format.Measured(row.Median), nil, len(row.Data), ""
 	}
@@ -75,10 +75,10 @@ func (s *Step) compared(row compare.Row, first bool, metric string) {
 	s.Warnings = append(s.Warnings, row.ToBaseline.Warnings...)
 	s.Ratio, s.RatioInterval = format.Measured(row.ToBaseline.Ratio), format.IntervalOf(row.ToBaseline.Interval)
 	base := row.ToBaseline
-	s.Verdict, s.BaseVerdict, s.WouldDecide = base.Verdict, base.Verdict, base.TimeToDecide
+	s.Verdict, s.BaseVerdict, s.TimeToDecide = base.Verdict, base.Verdict, base.TimeToDecide
 	if before := row.ToBefore; before != nil && before.Verdict != compare.Invalid {
 		s.StepRatio, s.StepInterval, s.Verdict = format.Measured(before.Ratio), format.IntervalOf(before.Interval), before.Verdict
-		s.WouldDecide = before.TimeToDecide
+		s.TimeToDecide = before.TimeToDecide
 	} else if s.Verdict == compare.Faster || s.Verdict == compare.Slower {
 		s.Verdict += " than the baseline" // the previous step has no result
 	}
@@ -87,7 +87,7 @@ func (s *Step) compared(row compare.Row, first bool, metric string) {
 
 // measure sets the figures of the runs at the capacity, and those that only a run under profiles
 // has.
-func (s *Step) measure(e *record.Experiment, runs []*record.Run) {
+func (s *VariantResult) measure(e *record.Experiment, runs []*record.Run) {
 	profiled := e.Select(func(r *record.Run) bool {
 		return r.Spec.Variant == s.Name && r.Spec.Role == record.RoleProfile && r.Invalid == ""
 	})
@@ -150,7 +150,7 @@ func (r *Report) compare(e *record.Experiment, a Results) {
 // capacity keeps the result of a single variant's search.
 func (r *Report) capacity(e *record.Experiment, a Results) {
 	r.steps(e, a)
-	if names := format.Variants(e); len(names) > 0 {
+	if names := e.VariantNames(); len(names) > 0 {
 		c := a.Capacities[names[0]]
 		r.Capacity = &c
 	}

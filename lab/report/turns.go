@@ -12,7 +12,7 @@ import (
 )
 
 // turned sets a variant's results from its slices; work and cpu are its rows.
-func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare.Row, first bool) {
+func (s *VariantResult) turned(e *record.Experiment, c capacity.Result, work, cpu compare.Row, first bool) {
 	valid := func(x *record.Slice) bool {
 		return x.Variant == s.Name && x.Role == record.RoleMeasure && x.Invalid == ""
 	}
@@ -37,7 +37,7 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 	// a step without a capacity still has a result
 	if (s.Work.Known() || s.Figure(FigureP99).Known()) && s.Invalid != "" {
 		switch {
-		case work.Name == "": // nothing is compared, so the answer says it
+		case work.Name == "": // nothing is compared: the answer states why there is no capacity
 		case c.AtLeast && s.Work.Known():
 			s.NoCapacity, s.AtLeast = s.Invalid, format.Measured(c.CapacityPerS)
 		case s.Work.Known() && e.SLO.Bounded():
@@ -52,7 +52,7 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 	}
 	base, before := work.ToBaseline, *work.ToBefore
 	s.Ratio, s.RatioInterval, s.StepRatio, s.StepInterval = format.Measured(base.Ratio), format.IntervalOf(base.Interval), format.Measured(before.Ratio), format.IntervalOf(before.Interval)
-	s.Verdict, s.BaseVerdict, s.WouldDecide = before.Verdict, base.Verdict, before.TimeToDecide
+	s.Verdict, s.BaseVerdict, s.TimeToDecide = before.Verdict, base.Verdict, before.TimeToDecide
 	s.CPURatio, s.CPUInterval = format.Measured(cpu.ToBaseline.Ratio), format.IntervalOf(cpu.ToBaseline.Interval)
 	s.CPUVerdict = cpu.ToBefore.Verdict
 	s.Ablation = work.Ablation
@@ -88,18 +88,18 @@ func (r *Report) turn(e *record.Experiment, a Results) {
 			s.StepRatio, s.StepInterval = format.Unknown, nil // the previous step is the baseline
 		}
 	}
-	r.Floor, r.CPUFloor = nil, nil
+	r.NoiseFloor, r.CPUNoiseFloor = nil, nil
 	if len(a.Rows) > 0 {
-		r.Floor, r.CPUFloor = format.IntervalOf(a.Rows[0].ToBaseline.Interval), format.IntervalOf(a.CPU[0].ToBaseline.Interval)
+		r.NoiseFloor, r.CPUNoiseFloor = format.IntervalOf(a.Rows[0].ToBaseline.Interval), format.IntervalOf(a.CPU[0].ToBaseline.Interval)
 	}
-	r.FloorIncluded = slices.ContainsFunc(a.Rows, func(row compare.Row) bool { return row.ToBaseline.Noise != "" })
+	r.NoiseFloorIncluded = slices.ContainsFunc(a.Rows, func(row compare.Row) bool { return row.ToBaseline.Noise != "" })
 	r.Metrics = append(r.Metrics, a.Metrics...)
 	all := r.Metrics
 	if len(a.Metrics) == 0 {
 		for _, rows := range [][]compare.Row{a.Rows, a.CPU} {
 			for i, row := range rows[min(1, len(rows)):] {
 				all = append(all, row.ToBaseline)
-				if i > 0 && row.ToBefore != nil && !several(e) { // the first step's is the baseline
+				if i > 0 && row.ToBefore != nil && !several(e) { // that of the first step compares with the baseline
 					all = append(all, *row.ToBefore)
 				}
 			}
@@ -134,7 +134,7 @@ func (r *Report) turnAnswer() string {
 }
 
 // carriedText formats a step's capacity with its interval and its SLO.
-func (r *Report) carriedText(s *Step) string {
+func (r *Report) carriedText(s *VariantResult) string {
 	if s.Interval == nil {
 		return "about " + format.Rate(s.Capacity) + format.At(format.Latency(r.SLO)) + " (too few slices judged by the SLO for an interval)"
 	}
@@ -143,11 +143,11 @@ func (r *Report) carriedText(s *Step) string {
 
 // bestByTurns is the step with the highest capacity, or with the highest work rate if none has one;
 // nil: none.
-func (r *Report) bestByTurns() *Step {
-	return cmp.Or(r.highest(func(s *Step) format.Value { return s.Capacity }), r.highest(func(s *Step) format.Value { return s.Work }))
+func (r *Report) bestByTurns() *VariantResult {
+	return cmp.Or(r.highest(func(s *VariantResult) format.Value { return s.Capacity }), r.highest(func(s *VariantResult) format.Value { return s.Work }))
 }
 
-// ratios collects the pairs of a comparison: rounds of turns, or of whole runs.
+// ratios collects the pairs of a comparison: blocks of turns, or rounds of whole runs.
 func (r *Report) ratios(e *record.Experiment, a Results) (out []view.Ratios) {
 	c := r.Comparison
 	if c == nil {

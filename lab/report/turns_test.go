@@ -57,11 +57,11 @@ func TestComparedAtOneRate(t *testing.T) {
 	}
 }
 
-// TestComparisonsHaveTheirFloor: what the twin showed stands beside each metric.
+// TestComparisonsHaveTheirFloor: each metric has the noise floor that the control showed.
 func TestComparisonsHaveTheirFloor(t *testing.T) {
 	m := reporttest.Turns(record.KindCompare)
 	for _, c := range view.TurnMetrics(m.Experiment, "plain", "baseline", func(string) float64 { return 2000 }) {
-		if (c.NoiseFloor == nil) != (c.Metric == compare.MetricCapacity) { // the twin has no SLO slices
+		if (c.NoiseFloor == nil) != (c.Metric == compare.MetricCapacity) { // the control has no SLO slices
 			t.Errorf("%s: floor %v", c.Metric, c.NoiseFloor)
 		}
 	}
@@ -82,9 +82,9 @@ func TestAllocationsOfSlices(t *testing.T) {
 	}
 }
 
-// TestOnlyVotesAreDrawn: a slice that is no vote is neither a dot of the curve nor in the table,
+// TestOnlyTrialsAreDrawn: a slice that is no trial is neither a dot of the curve nor in the table,
 // and is counted as left out.
-func TestOnlyVotesAreDrawn(t *testing.T) {
+func TestOnlyTrialsAreDrawn(t *testing.T) {
 	m := reporttest.Turns(record.KindCapacity)
 	for i := range m.Slices {
 		m.Slices[i].Steal, m.Slices[i].Invalid = 0, ""
@@ -111,7 +111,7 @@ func TestOnlyVotesAreDrawn(t *testing.T) {
 		judged += v.Judged
 	}
 	if dots := len(r.Curves[0].Dots); dots != len(before.Curves[0].Dots)-4 || judged != dots || r.Steps[0].Trials != judged {
-		t.Errorf("%d dots of %d, %d judged, %d votes", dots, len(before.Curves[0].Dots), judged, r.Steps[0].Trials)
+		t.Errorf("%d dots of %d, %d judged, %d trials", dots, len(before.Curves[0].Dots), judged, r.Steps[0].Trials)
 	}
 	if before.Turns.Left != 0 || r.Turns.Left != 4 {
 		t.Errorf("%d and %d left out", before.Turns.Left, r.Turns.Left)

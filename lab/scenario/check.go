@@ -43,6 +43,7 @@ func (c *checker) check() {
 	c.placeholders()
 }
 
+// counted reports whether the size of the load is a number, of units or of sessions, and not a rate.
 func (c *checker) counted() bool    { return c.s.Load.Traits().Axis != workload.AxisRate }
 func (c *checker) ofSessions() bool { return c.s.Load.Traits().Axis == workload.AxisSessions }
 

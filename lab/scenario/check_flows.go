@@ -38,9 +38,6 @@ func (c *checker) flows(p document.Path) {
 	c.address(p.To("url"), l.URL)
 	c.headers(p.To("headers"), l.Headers)
 	c.answers(p.To("check"), l.Check)
-	if l.Feeder != nil {
-		c.feeder(p.To("feeder"), l.Feeder)
-	}
 	names := make([]string, len(l.Steps))
 	for i := range l.Steps {
 		names[i] = l.Steps[i].Name

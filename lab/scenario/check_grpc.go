@@ -15,7 +15,4 @@ func (c *checker) grpc(p document.Path) {
 	}
 	c.address(p.To("url"), l.URL)
 	c.answers(p.To("check"), l.Check)
-	if l.Feeder != nil {
-		c.feeder(p.To("feeder"), l.Feeder)
-	}
 }

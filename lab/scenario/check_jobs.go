@@ -9,7 +9,7 @@ import (
 	"dyno/lab/workload"
 )
 
-// mentions reports whether the arguments of the load contain a placeholder.
+// mentions reports whether the arguments of a job contain a placeholder.
 func (c *checker) mentions(placeholder string) bool {
 	return c.load.Job != nil && slices.ContainsFunc(c.load.Job.Args, func(a string) bool { return strings.Contains(a, placeholder) })
 }

@@ -21,6 +21,9 @@ func (c *checker) loads() {
 		c.FaultAt(document.At("slo"), "bounds frames, which only sessions have; write for example load: {kind: sessions}")
 	}
 	c.permitted(p)
+	if f := c.s.Load.Feeder; f != nil {
+		c.feeder(p.To("feeder"), f)
+	}
 	switch c.s.Load.Kind {
 	case workload.Sessions:
 		c.sessions(p)
@@ -59,9 +62,6 @@ func (c *checker) jobs(p document.Path) {
 	if c.Has(document.At("target", "url")) || slices.ContainsFunc(c.s.Variants, runs) {
 		c.FaultAt(p.To("kind"), "jobs are run by the target's own command, which a target that already runs (url) lacks")
 	}
-	if f := c.s.Load.Feeder; f != nil {
-		c.feeder(p.To("feeder"), f)
-	}
 	if c.counted() {
 		c.byConcurrency(p)
 		return
@@ -90,9 +90,6 @@ func (c *checker) requests(p document.Path) {
 	c.address(p.To("url"), l.URL)
 	c.headers(p.To("headers"), l.Headers)
 	c.answers(p.To("check"), l.Check)
-	if l.Feeder != nil {
-		c.feeder(p.To("feeder"), l.Feeder)
-	}
 	c.classes(p)
 	c.engine(p)
 	c.sockets(p)
@@ -181,7 +178,7 @@ func (c *checker) classes(p document.Path) {
 	c.unique(names, func(i int) document.Path { return p.To("classes", i, "name") })
 }
 
-// receipts checks that a body contains the id by which deliveries are matched.
+// receipts checks that a sink's deliveries can be matched to requests, by an id in their bodies.
 func (c *checker) receipts(p document.Path) {
 	l := c.load
 	if !c.Has(p.To("receipts")) || workload.OverSocket(l.Deliveries) { // the blocks of an Ethereum node are matched by hash

@@ -61,7 +61,7 @@ func (c *checker) variants() {
 		c.env(p.To("env"), v.Env)
 		c.setup(p.To("setup"), v.Setup)
 		c.variantLoad(p.To("load"), v.Load)
-		c.beside(p.To("beside"), v)
+		c.reference(p.To("beside"), v)
 	}
 	c.sharedRows()
 	c.unique(names, func(i int) document.Path { return document.At("variants", i, "name") })
@@ -85,8 +85,8 @@ func (c *checker) sharedRows() {
 	}
 }
 
-// beside checks the name of the variant that v is compared with.
-func (c *checker) beside(p document.Path, v Variant) {
+// reference checks the name of the variant that v is compared with.
+func (c *checker) reference(p document.Path, v Variant) {
 	switch {
 	case !c.Has(p):
 	case !c.mode().pairs:

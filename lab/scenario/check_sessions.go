@@ -10,14 +10,11 @@ import (
 	"dyno/lab/workload"
 )
 
-// sessions checks a load of connections that stay open.
+// sessions checks a load of sessions, driven by the lab or by load.driver.
 func (c *checker) sessions(p document.Path) {
 	l, of := &c.s.Load, c.s.Load.Sessions
 	if l.Once && l.Feeder == nil {
 		c.FaultName(p.To("once"), "gives each message a row of a feeder of its own; add feeder")
-	}
-	if f := l.Feeder; f != nil {
-		c.feeder(p.To("feeder"), f)
 	}
 	if c.s.SLO.On == record.OnDelivery {
 		c.FaultAt(document.At("slo"), "counts until delivery, and a message of a session ends with its acknowledgement; leave delivery out")
@@ -39,7 +36,7 @@ func (c *checker) sessions(p document.Path) {
 	c.script(p)
 }
 
-// script checks the sessions of the lab's own drivers.
+// script checks sessions that the lab drives itself.
 func (c *checker) script(p document.Path) {
 	l, of := &c.s.Load, c.s.Load.Sessions
 	if !c.Has(p.To("url")) {

@@ -54,7 +54,7 @@ func (s *Sweep) excepted(values []string) bool {
 }
 
 // variant returns the variant of one combination, named axis=value,axis=value. It subtracts the
-// bytes of its arguments from room, and stops when none are left.
+// bytes of its arguments from room, and leaves out the rest when room is used up.
 func (s *Sweep) variant(values []string, room *int) Variant {
 	var names []string
 	for i, axis := range s.Axes {

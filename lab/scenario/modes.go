@@ -2,8 +2,8 @@ package scenario
 
 import "dyno/lab/record"
 
-// modeTraits are what a mode needs and permits in a scenario. Checks ask them and not the mode, so
-// that a new mode is a row in modes.
+// modeTraits are what a mode needs and permits in a scenario. Checks read them and not the mode's
+// name, so that a new mode is a row in modes.
 type modeTraits struct {
 	once     bool // one load, with a schedule and numbers of connections of its own
 	listed   bool // runs at each of the rates or numbers that measure lists

@@ -131,7 +131,7 @@ type Variant struct {
 	Setup []Request    `yaml:"setup,omitempty"`
 	Load  *VariantLoad `yaml:"load,omitempty"`
 
-	// Values are the values of the sweep's axes, by name; nil: the variant was listed.
+	// Values are the values of the sweep's axes, by name; nil: the file lists the variant.
 	Values map[string]string `yaml:"-"`
 	PGO    string            `yaml:"-"` // see Process
 }

@@ -23,8 +23,8 @@ func LoadPlaceholder(name string) bool {
 }
 
 // Expand replaces ${NAME} by lookup's value for NAME, and $$ by $. A placeholder of the load stays
-// as it is, and so does a $$ before one, because the load's template parses them next. An error
-// names a placeholder that lookup does not know, or that has no end.
+// as it is, and so does a $$ before one: the load's template reads them later. An error names a
+// placeholder that lookup does not know, or that has no end.
 func Expand(s string, lookup func(name string) (value string, ok bool)) (string, error) {
 	tokens, err := Tokens(s)
 	if err != nil {

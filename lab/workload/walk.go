@@ -10,8 +10,8 @@ import (
 )
 
 // Walk returns a copy of the load in which f has replaced each template: URL, headers, paths,
-// bodies and messages. f receives a name of the text, for messages, and the names of the values
-// that earlier steps save, which the texts of a step may contain.
+// bodies and messages. f receives the text's name, for errors, and the names of the values that
+// earlier steps save, which the texts of a step may contain.
 func (l Load) Walk(f func(name, text string, saved []string) (string, error)) (Load, error) {
 	w := walk{f: f}
 	w.text("url", &l.URL)

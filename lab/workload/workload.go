@@ -48,8 +48,8 @@ type Load struct {
 
 	Feeder *Feeder `yaml:"feeder,omitempty" json:"feeder,omitempty"`
 	Keys   *Keys   `yaml:"keys,omitempty" json:"keys,omitempty"`
-	// Once sends each row of Feeder, or each body of a corpus, at most once to a process of the
-	// target, in order; each copy of a body then takes a row of its own.
+	// Once means that a process of the target receives each row of Feeder, or each body of a corpus, at
+	// most once, in order; each copy of a body then takes a row of its own.
 	Once  bool  `yaml:"once,omitempty" json:"once,omitempty"`
 	Check Check `yaml:"check,omitempty" json:"check,omitzero"`
 
@@ -129,11 +129,10 @@ type Call struct {
 // Job is what a load of jobs gives to the target's command.
 type Job struct {
 	// Args are appended to the target's command: ${rate} (per second), ${duration} and ${warmup} (as
-	// in 2.5s) are those of the run. In a run with a rising rate it rises evenly from ${rate} to
-	// ${ramp_to} over ${duration}; in every other ${ramp_to} is 0. With AxisConcurrency,
-	// ${concurrency} replaces ${rate}; ${units} is Load.Units; ${debug} is a free address on this
-	// machine, at which a job may serve its debug endpoints, and ${rows} a file with the rows of
-	// Load.Feeder.
+	// in 2.5s) are those of the run. A rising rate rises evenly from ${rate} to ${ramp_to} over
+	// ${duration}; in other runs ${ramp_to} is 0. With AxisConcurrency, ${concurrency} replaces ${rate},
+	// and ${units} is Load.Units. ${debug} is a free address on this machine, at which a job may serve
+	// its debug endpoints, and ${rows} a file with the rows of Load.Feeder.
 	Args []string `yaml:"args,omitempty" json:"args,omitempty"`
 	Axis string   `yaml:"axis,omitempty" json:"axis,omitempty"` // AxisRate (also when empty) or AxisConcurrency
 }

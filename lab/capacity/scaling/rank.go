@@ -20,14 +20,14 @@ type Ranked struct {
 	AICc *float64 `json:"aicc"`
 }
 
-// leastPoints is how many points a comparison of models needs: one more than parameters after one
-// is left out.
+// leastPoints is how many points a comparison of models needs: without one of them, there is still
+// one more than the most parameters.
 const leastPoints = 5
 
 // Rank fits all models to the points and orders the curves by LeaveOneOut, the best first. A model
-// that does not fit is left out. inWords names the best model and its lead, or states that the
-// models cannot be separated.
-func Rank(points []Point) (ranked []Ranked, inWords string) {
+// that does not fit is left out. text names the best model and its lead, or states that the models
+// cannot be separated.
+func Rank(points []Point) (ranked []Ranked, text string) {
 	models := []func([]Point) (Curve, error){Roof, USL}
 	for _, fit := range models {
 		c, err := fit(points)
@@ -94,7 +94,7 @@ func rankText(ranked []Ranked, points int) string {
 		return fmt.Sprintf("measured concurrencies: %d; comparing models takes %d", points, leastPoints)
 	}
 	best := ranked[0]
-	words := fmt.Sprintf("%s explains the points best: it predicts each one from the others to within %s", best.Name(), share(best.LeaveOneOut))
+	text := fmt.Sprintf("%s explains the points best: it predicts each one from the others to within %s", best.Name(), share(best.LeaveOneOut))
 	var others, alike []string
 	for _, r := range ranked[1:] {
 		if max(r.LeaveOneOut, leastError) < near*max(best.LeaveOneOut, leastError) {
@@ -103,12 +103,12 @@ func rankText(ranked []Ranked, points int) string {
 		others = append(others, fmt.Sprintf("%s to within %s", r.Name(), share(r.LeaveOneOut)))
 	}
 	if len(others) > 0 {
-		words += " (" + strings.Join(others, ", ") + ")"
+		text += " (" + strings.Join(others, ", ") + ")"
 	}
 	if len(alike) > 0 {
-		words += ", which is too close to prefer it to " + strings.Join(alike, " or ")
+		text += ", which is too close to prefer it to " + strings.Join(alike, " or ")
 	}
-	return words + "."
+	return text + "."
 }
 
 func share(v float64) string {
@@ -118,8 +118,8 @@ func share(v float64) string {
 	return percent(v)
 }
 
-// part formats a share of the law. The search for it ends near 0, so the smallest shares count as
-// none.
+// part formats a share that the law's fit found. The search ends near 0, not at it, so the smallest
+// shares count as none.
 func part(v float64) string {
 	if v < 1e-5 {
 		return "none"
@@ -150,11 +150,11 @@ func (c Curve) Text() string {
 		}
 		return fmt.Sprintf("each unit of concurrency adds %.3g/s, up to a roof of %.4g/s at concurrency %.3g", c.K, c.Roof, *c.PeakN)
 	case ModelUSL:
-		words := fmt.Sprintf("concurrency 1 gives %.3g/s, %s of the work is serial and %s is coherence cost", c.Lambda, part(c.Sigma), part(c.Kappa))
+		text := fmt.Sprintf("concurrency 1 gives %.3g/s, %s of the work is serial and %s is coherence cost", c.Lambda, part(c.Sigma), part(c.Kappa))
 		if c.PeakN != nil {
-			words += fmt.Sprintf("; the highest point is %.4g/s at concurrency %.3g", c.PeakX, *c.PeakN)
+			text += fmt.Sprintf("; the highest point is %.4g/s at concurrency %.3g", c.PeakX, *c.PeakN)
 		}
-		return words
+		return text
 	}
 	return ""
 }

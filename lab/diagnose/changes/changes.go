@@ -157,7 +157,7 @@ func (s *side) add(of []record.Stack, unit float64, samplesOf func(i int) float6
 	for i, stack := range of {
 		place := stacks.Site{}
 		if f, ok := stacks.UserFrame(stack.Frames); ok {
-			place = stacks.Site{Function: f.Function, File: f.File, Line: f.Line}
+			place = stacks.At(f)
 		} else {
 			place.Function = outside(stack.Frames)
 		}
@@ -243,20 +243,12 @@ func readHeap(r *record.Run, value string) (side, error) {
 	}
 	bytesOf := map[string]float64{}
 	for _, s := range size.Stacks {
-		bytesOf[key(s.Frames)] += s.Value
+		bytesOf[s.Key()] += s.Value
 	}
 	own := stacks.Unprofiled(p)
 	s := side{slack: heapSlack}
-	s.add(own.Stacks, 1/p.Requests, func(i int) float64 { return bytesOf[key(own.Stacks[i].Frames)] / heapRate })
+	s.add(own.Stacks, 1/p.Requests, func(i int) float64 { return bytesOf[own.Stacks[i].Key()] / heapRate })
 	return s, nil
-}
-
-func key(frames []record.Frame) string {
-	out := ""
-	for _, f := range frames {
-		out += fmt.Sprintf("%s:%d;", f.Function, f.Line)
-	}
-	return out
 }
 
 // compare lists the functions whose cost changed.

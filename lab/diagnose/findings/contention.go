@@ -149,7 +149,7 @@ func queues(l *figures) []Finding {
 			{"queue_mean_wait", round(float64(mean(of)) / 1e3), "us", "mean wait"}}}
 	waker := "the goroutine at the other end"
 	if user, ok := stacks.UserFrame(longest.WokenBy); ok {
-		waker = stacks.Site{Function: user.Function, File: user.File, Line: user.Line}.String()
+		waker = stacks.At(user).String()
 		f.Text += ", which ends when " + waker + " answers"
 	}
 	f.Text += "."
@@ -160,7 +160,7 @@ func queues(l *figures) []Finding {
 		f.Evidence = append(f.Evidence, Evidence{"waker_busy", round(longest.WakerBusy), "of the time", "in which the goroutine that requests wait for is busy"})
 		f.Next = "more goroutines at the other end, or several items at a time; then dyno compare"
 	case waits:
-		f.Text += fmt.Sprintf(" Those goroutines wait too, %s%s.", stacks.What(behind).InWords(), in(stacks.WaitSites([]record.Wait{behind})))
+		f.Text += fmt.Sprintf(" Those goroutines wait too, %s%s.", stacks.What(behind).Text(), in(stacks.WaitSites([]record.Wait{behind})))
 		f.Next = "shorten that wait or share it between items (group commit), or more goroutines at the other end; then dyno compare"
 	default:
 		f.Next = "look at what " + waker + " does between two items: go tool trace of /debug/pprof/trace?seconds=1"

@@ -64,7 +64,7 @@ func waitsForPool(share float64) whatif.Removal {
 const poolSettings = "sql.DB.SetMaxOpenConns, pgxpool.Config.MaxConns, http.Transport.MaxConnsPerHost"
 
 func reopened(_ *record.Run, d facts.Database) (Finding, bool) {
-	if !(d.Acquires >= leastTold) || !(d.Reuse < reuseShare) {
+	if !(d.Acquires >= leastReported) || !(d.Reuse < reuseShare) {
 		return Finding{}, false
 	}
 	return Finding{Kind: KindConnections, worth: 1 - d.Reuse,
@@ -74,7 +74,7 @@ func reopened(_ *record.Run, d facts.Database) (Finding, bool) {
 }
 
 func reprepared(_ *record.Run, d facts.Database) (Finding, bool) {
-	if !(d.Statements >= leastTold) || !(d.Prepared < preparedShare) {
+	if !(d.Statements >= leastReported) || !(d.Prepared < preparedShare) {
 		return Finding{}, false
 	}
 	return Finding{Kind: KindStatements, worth: 1 - d.Prepared,
@@ -84,7 +84,7 @@ func reprepared(_ *record.Run, d facts.Database) (Finding, bool) {
 }
 
 func undated(_ *record.Run, d facts.Database) (Finding, bool) {
-	if !(d.Statements >= leastTold) || !(d.Dated < 1) {
+	if !(d.Statements >= leastReported) || !(d.Dated < 1) {
 		return Finding{}, false
 	}
 	return Finding{Kind: KindDeadlines, worth: deadlineShare * (1 - d.Dated),

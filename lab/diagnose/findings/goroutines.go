@@ -13,8 +13,8 @@ import (
 
 // goroutineLeak finds goroutines whose number grows under a constant load: by the series of the
 // runs, and by the stacks whose counts grew between two profiles. A stack that grew while the total
-// did not is a fluctuation; a total that grew without profiles is a leak without a place. What is
-// gone once the load has ended did not leak: requests started it and waited for it.
+// did not is a fluctuation; a total that grew without profiles is a leak without a place. Goroutines
+// that are gone once the load has ended did not leak: requests started them and waited for them.
 func goroutineLeak(l *figures) []Finding {
 	looked, grew := 0, 0
 	most := [2]float64{}
@@ -52,14 +52,14 @@ func goroutineLeak(l *figures) []Finding {
 	if len(growing) > 0 {
 		f.Profile = record.ProfileGoroutine
 		var all []record.Stack
-		var words []string
+		var texts []string
 		for _, g := range growing {
 			of := []record.Stack{{Frames: g.Frames, Value: g.By()}}
 			all = append(all, of...)
-			words = append(words, fmt.Sprintf("there were %.0f%s, then %.0f", g.From, in(stacks.Sites(of)), g.To))
+			texts = append(texts, fmt.Sprintf("there were %.0f%s, then %.0f", g.From, in(stacks.Sites(of)), g.To))
 		}
 		f.Sites = stacks.Sites(all)
-		f.Text += " T" + strings.Join(words, "; ")[1:] + "." // words[0] begins with "there": here it begins a sentence
+		f.Text += " T" + strings.Join(texts, "; ")[1:] + "." // the first begins with "there": here it begins a sentence
 		f.Evidence = append(f.Evidence, Evidence{"stack_growth", growing[0].By(), "goroutines", "with the same stack, between two profiles"})
 	}
 	return []Finding{f}
@@ -71,7 +71,7 @@ func leaks(g stacks.Growth) bool {
 }
 
 // growingStacks returns the stacks whose number of goroutines grew between the two profiles, the
-// largest growth first, without those that grew by less than leakBeside of the largest. Unless
+// largest growth first, without those that grew by less than leakShare of the largest. Unless
 // handlers is set, it leaves out goroutines that handle a request: how many of them are at one
 // place at a given moment is chance.
 func (l *figures) growingStacks(handlers bool) []stacks.Growth {
@@ -83,7 +83,7 @@ func (l *figures) growingStacks(handlers bool) []stacks.Growth {
 	out := slices.DeleteFunc(stacks.Growing(before, after), func(g stacks.Growth) bool {
 		return !leaks(g) || !handlers && stacks.InRequest(g.Frames) || left != nil && stacks.CountOf(left, g.Frames) < leftOver*g.By()
 	})
-	out = slices.DeleteFunc(out, func(g stacks.Growth) bool { return g.By() < leakBeside*out[0].By() })
+	out = slices.DeleteFunc(out, func(g stacks.Growth) bool { return g.By() < leakShare*out[0].By() })
 	return out[:min(stacks.MaxSites, len(out))]
 }
 

@@ -11,23 +11,23 @@ import (
 // ownLimits finds the resource that a job reported waiting for. A job bound by a remote budget
 // looks idle from outside; only the job knows the reason.
 func ownLimits(l *figures) []Finding {
-	var of = l.Profiled
+	of := l.Profiled
 	if n := len(l.Saturated); n > 0 {
 		of = l.Saturated[n-1]
 	}
 	if of == nil {
 		return nil
 	}
-	told := record.WaitsOf(of)
-	if len(told) == 0 || told[0].Share < limitShare {
+	reported := record.WaitsOf(of)
+	if len(reported) == 0 || reported[0].Share < limitShare {
 		return nil
 	}
-	first := told[0]
+	first := reported[0]
 	f := Finding{Kind: KindLimit, worth: first.Share, Removes: whatif.Removal{Missing: "how many of the job's units wait at the same time"},
 		Text: fmt.Sprintf("It is bound by %s, by its own report: it waited for it %s of the time.", first, percent(first.Share)),
 		Next: limitNext(first.Name)}
 	var others []string
-	for _, limit := range told {
+	for _, limit := range reported {
 		f.Evidence = append(f.Evidence, Evidence{"bound_" + limit.Name, round(limit.Share), "of the time", "spent waiting for " + limit.String()})
 		if limit != first {
 			others = append(others, fmt.Sprintf("%s %s", limit, percent(limit.Share)))

@@ -27,13 +27,7 @@ func (l *figures) starvedByTrace(of []record.Wait, share float64) Finding {
 		Evidence: []Evidence{{"pool_share", round(min(share, 1)), "of the requests' time", "spent waiting for a free connection"},
 			{"pool_mean_wait", round(float64(mean(of)) / 1e3), "us", "mean wait when none was free"}},
 		Next: "twice as many connections (" + poolSettings + ") and dyno compare: if the capacity does not rise, the other side is the limit, or connections are held too long"}
-	var back []record.Stack
-	for _, w := range of {
-		if len(w.WokenBy) > 0 {
-			back = append(back, record.Stack{Frames: w.WokenBy, Value: w.Seconds})
-		}
-	}
-	if holders := stacks.Sites(back); len(holders) > 0 {
+	if holders := stacks.Sites(stacks.Wakers(of)); len(holders) > 0 {
 		f.Text += fmt.Sprintf(" Mostly %s returns them.", holders[0].String())
 	}
 	return f

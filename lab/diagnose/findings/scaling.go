@@ -153,13 +153,13 @@ func connectionLimit(l *figures) []Finding {
 			if !limited || size <= 0 || float64(replicas)*size <= limit {
 				continue
 			}
-			words := fmt.Sprintf("%d replicas with %s connections each are %s, more than the database's limit of %s (%s): from replica %d on, connecting fails.",
+			text := fmt.Sprintf("%d replicas with %s connections each are %s, more than the database's limit of %s (%s): from replica %d on, connecting fails.",
 				replicas, digits(size), digits(float64(replicas)*size), digits(limit), by, int(limit/size)+1)
 			if replicas == 1 {
-				words = fmt.Sprintf("One replica's pool may already open %s connections, more than the database's limit of %s (%s).", digits(size), digits(limit), by)
+				text = fmt.Sprintf("One replica's pool may already open %s connections, more than the database's limit of %s (%s).", digits(size), digits(limit), by)
 			}
 			// worth: above the limit, connecting fails
-			return []Finding{{Kind: KindConnectLimit, worth: 0.4, Text: words,
+			return []Finding{{Kind: KindConnectLimit, worth: 0.4, Text: text,
 				Evidence: []Evidence{{gauge, size, "connections", "that one replica's pool may open"},
 					{"replicas", float64(replicas), "replicas", "that an autoscaler would have started"},
 					{"connection_limit", limit, "connections", by}},

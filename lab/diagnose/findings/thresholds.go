@@ -8,8 +8,8 @@ const (
 	// standard error of a share of 10% is then about a third of it.
 	leastSamples = 1 * time.Second
 
-	// hotShare is of the CPU time: without it a CPU-bound capacity would rise by a ninth. Less than
-	// that, a compiler flag gains too.
+	// hotShare is of the CPU time: without it a CPU-bound capacity would rise by a ninth. A compiler
+	// flag alone may gain a smaller share.
 	hotShare = 0.10
 	// allocShare is the share of the CPU in allocating and collecting: without allocations a
 	// CPU-bound capacity would rise by a ninth.
@@ -30,16 +30,16 @@ const (
 	// dialShare is of the CPU time. A dial per request takes a third of a cheap handler's CPU time;
 	// one per 100 requests is not visible.
 	dialShare      = 0.05
-	dialsPerTen    = 0.1 // dials per request: a working pool dials at its start and then hardly ever
-	handshakeShare = 0.05
+	dialsPerTen    = 0.1  // dials per request: a working pool dials at its start and then hardly ever
+	handshakeShare = 0.05 // of the CPU time
 	prepareShare   = 0.05 // of the CPU, or of the requests' time: one extra round trip in twenty
 	// These are of the acquires and statements that the service reports. A connection is normally
 	// opened once and used for minutes, and a statement prepared once per connection. Below these
-	// shares the pool keeps too few idle connections, or the statement cache is too small. leastTold
-	// acquires or statements give the share to within a few hundredths.
+	// shares the pool keeps too few idle connections, or the statement cache is too small. With
+	// leastReported acquires or statements, the share is known within a few hundredths.
 	reuseShare    = 0.85
 	preparedShare = 0.92
-	leastTold     = 100
+	leastReported = 100
 	deadlineShare = 0.05 // of the requests' time: less does not delay a request for long
 
 	// serial is the busy share above which the goroutine that others wait for is itself the
@@ -50,11 +50,11 @@ const (
 	// leakGoroutines; leakGrowth exceeds the fluctuation around a steady mean.
 	leakGoroutines = 20
 	leakGrowth     = 0.10
-	// leftOver is the share of a growth that is left when the load has ended, of what leaks.
+	// leftOver is the share of a growth that must be left when the load has ended: what leaked stays.
 	leftOver = 0.5
-	// leakBeside is of the largest growth: stacks that grew by less are effects of it, or another
+	// leakShare is of the largest growth: stacks that grew by less are effects of it, or another
 	// problem.
-	leakBeside = 0.10
+	leakShare = 0.10
 	// The live heap fluctuates by a cycle's garbage; a change above both of these within one run is
 	// growth.
 	leakBytes = 8 << 20

@@ -82,10 +82,11 @@ var All = []Rule{
 	{Wait, "", []Condition{at(Unqueued, ThresholdWaiting), at(SerialBusy, ThresholdSerialBusy)}},
 	{Wait, "", []Condition{at(WaitTop, ThresholdWaiting), below(Running, ThresholdRunning)}},
 	{Wait, "", []Condition{at(WaitTop, ThresholdWaiting), missing(Running)}},
-	// While a log is synced nothing is applied, and afterwards all that has gathered: the CPU seems used up.
+	// While a log is synced, nothing is applied; then everything that has gathered is applied, and the
+	// CPU seems used up.
 	{Wait, "", []Condition{at(WaitTop, ThresholdPartly), at(Syncing, ThresholdWaiting)}},
-	// Whatever else limits a service, it uses up the CPU that others leave it if that is little. If
-	// requests also wait for another resource, nothing distinguishes the CPU from it.
+	// A service to which other processes leave little CPU uses it up, whatever else limits it. If its
+	// requests also wait for another resource, the signals do not show which of the two bounds it.
 	{Environment, "", []Condition{at(Neighbours, ThresholdSqueezed), at(Delayed, ThresholdDelayed), at(WaitTop, ThresholdPartly), below(WaitTop, ThresholdWaiting)}},
 	{Lock, Spun, []Condition{at(Utilisation, ThresholdBusyCPU), at(LockSpin, ThresholdSpinning)}},
 	{GC, "", []Condition{at(Utilisation, ThresholdBusyCPU), at(Allocating, ThresholdAllocating)}},
@@ -97,15 +98,16 @@ var All = []Rule{
 	{Wait, Unseen, []Condition{at(Occupied, ThresholdOccupied), below(Awake, ThresholdAwake)}},
 	{Wait, "", []Condition{at(WaitTop, ThresholdWaiting)}},
 	{Wait, "", []Condition{at(WorkersWait, ThresholdWaiting)}},
-	// Beside other programs, what is available to a service is not known well. If goroutines have the
-	// processors all the time, and requests hardly wait for anything else, they wait for a CPU.
+	// While other programs run, what is available to a service is not known well. If goroutines have
+	// the processors all the time, and requests hardly wait for anything else, they wait for a CPU.
 	{GC, "", append(squeezed(), at(Allocating, ThresholdAllocating))},
 	{GC, "", append(squeezed(), at(Collecting, ThresholdCollecting))},
 	{CPU, "", append(squeezed(), below(Kernel, ThresholdKernel), below(LockSpin, ThresholdSpinning))},
 	{Environment, "", []Condition{at(Neighbours, ThresholdNeighbours), at(Delayed, ThresholdDelayed)}},
 }
 
-// squeezed holds for a service that waits for hardly anything but a CPU, beside other programs.
+// squeezed are the conditions of a service that waits for hardly anything but a CPU while other
+// programs run.
 func squeezed() []Condition {
 	return []Condition{at(Neighbours, ThresholdNeighbours), at(Delayed, ThresholdDelayed), at(Running, ThresholdRunning), at(Utilisation, ThresholdWorking),
 		below(WaitTop, ThresholdPartly), below(Unqueued, ThresholdWaiting), below(LockWait, ThresholdPartly)}
@@ -132,6 +134,7 @@ func (t Thresholds) Value(name string) float64 {
 	return t[name].Value
 }
 
+// Holds reports whether the condition holds for these signals.
 func (c Condition) Holds(s Signals, t Thresholds) bool {
 	v, seen := s[c.Signal]
 	if c.Missing {
@@ -140,6 +143,7 @@ func (c Condition) Holds(s Signals, t Thresholds) bool {
 	return seen && (v < t.Value(c.Threshold)) == c.Below
 }
 
+// Holds reports whether all of the rule's conditions hold.
 func (r Rule) Holds(s Signals, t Thresholds) bool {
 	for _, c := range r.When {
 		if !c.Holds(s, t) {
@@ -168,7 +172,7 @@ func (t Thresholds) Decide(s Signals) (bound Bottleneck, rule *Rule, also []Bott
 	return bound, rule, also
 }
 
-// hides reports whether a verdict says nothing about the service's own bottleneck.
+// hides reports whether a verdict does not name a bottleneck of the service's own.
 func (b Bottleneck) hides() bool {
 	return b == Generator || b == Environment || b == NotLoaded || b == Unknown
 }

@@ -32,8 +32,8 @@ const (
 	Running    = "running"    // share of the target's processors (GOMAXPROCS) that ran goroutines, by the trace
 	Waiting    = "waiting"    // share of the requests' time that was a wait, by the trace
 	WaitTop    = "wait_top"   // share of the requests' time in the kind of wait that took most
-	// WaitTop without the time in which requests queued for a CPU; only beside other processes, which
-	// lengthen that
+	// WaitTop without the time in which requests queued for a CPU; only if other processes, which
+	// lengthen that time, disturbed the run
 	Unqueued = "wait_top_unqueued"
 	// share of the requests' time in which their handlers waited for the client to send or to read
 	OnClient = "on_client"

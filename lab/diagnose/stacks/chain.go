@@ -15,10 +15,10 @@ type Hop struct {
 
 // Chain follows a wait from goroutine to goroutine. The first hop is a goroutine that ends w and
 // itself waits at one place for half of the trace or more; the next hop is one that ends that
-// wait, and so on. If none does, it may be one that waits at the same rate. The chain ends at a
-// goroutine that works, at requests, at a place where several goroutines wait, since the trace does
-// not show which of them it is, and at a cycle. In a trace made of goroutine profiles, which has no
-// GOMAXPROCS, waits are not counted.
+// wait, and so on. If there is none, a hop may be a goroutine that waits at the same rate. The chain
+// ends at a goroutine that works, at requests, at a place where several goroutines wait, since the
+// trace does not show which of them it is, and at a cycle. A trace made of goroutine profiles, which
+// has no GOMAXPROCS, does not count waits.
 func Chain(w record.Wait, t *record.Trace) (out []Hop) {
 	least := 0.5 // of the trace
 	if t.Procs == 0 {
@@ -46,16 +46,17 @@ func Chain(w record.Wait, t *record.Trace) (out []Hop) {
 	return out
 }
 
-// passesOn reports whether what ends a wait only passes something on: a library that hardly computes.
+// passesOn reports whether the goroutine that ends a wait only passes an answer on: it runs the code
+// of a library, and hardly computes.
 func passesOn(w record.Wait) bool {
 	const hardly = 0.5 // of the time
 	return w.WakerBusy < hardly && !slices.ContainsFunc(w.WokenBy, Own)
 }
 
-// atTheSameRate finds the goroutine for which requests wait where what ends their wait only passes
-// an answer on, as a client's reader does, from a goroutine of the same process: the only one that
-// sleeps or calls the system nearly all the time, once for each of their waits. depth is 0 if there
-// is none, or several.
+// atTheSameRate finds the goroutine that makes the answers for which requests wait, if the goroutine
+// that ends their waits only passes these on, such as a client's reader: the only goroutine of the
+// process that sleeps, or is in a system call, nearly all the time and once for each of the waits.
+// depth is 0 if there is none, or several.
 func atTheSameRate(w record.Wait, t *record.Trace) (found Hop, depth int) {
 	const nearlyAll, alike = 0.8, 0.25 // of the trace; of the number of waits
 	for _, other := range t.Waits {
@@ -74,10 +75,10 @@ func atTheSameRate(w record.Wait, t *record.Trace) (found Hop, depth int) {
 }
 
 // meet compares the stack of a waker with that of a waiting goroutine from their roots. It returns the
-// deepest function of the service's own that they have in common, and its depth; false: there is
-// none. If there are but functions of dependencies, the goroutine must be the only one that was
-// started with its first function, and that must be in common: a program may be all dependencies, but
-// many goroutines may run within one function of a library.
+// deepest function of the service's own that both have, and its depth; false: there is none. A
+// function of a dependency takes its place if both have the waiting goroutine's first function, with
+// which at most few goroutines were started: a program may consist of dependencies alone, but many
+// goroutines may run within one function of a library.
 func meet(a []record.Frame, other record.Wait, t *record.Trace) (at record.Frame, depth int, ok bool) {
 	b, own, alone := other.Stack, false, false
 	for i := 1; i <= min(len(a), len(b)); i++ {
@@ -93,7 +94,7 @@ func meet(a []record.Frame, other record.Wait, t *record.Trace) (at record.Frame
 	return at, depth, ok && (own || alone)
 }
 
-// few is the most goroutines of one first function that are taken for one another.
+// few is the largest number of goroutines, started with one function, that count as one goroutine.
 const few = 2
 
 // started is the number of goroutines that were started with a function.

@@ -2,7 +2,6 @@ package stacks
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -35,19 +34,11 @@ func byStack(p *record.Profile) map[string]record.Stack {
 		if What(record.Wait{Stack: s.Frames}) == WaitIdle {
 			continue
 		}
-		key := keyOf(s.Frames)
+		key := s.Key()
 		s.Value += out[key].Value
 		out[key] = s
 	}
 	return out
-}
-
-func keyOf(frames []record.Frame) string {
-	key := ""
-	for _, f := range frames {
-		key += fmt.Sprintf("%s:%d;", f.Function, f.Line)
-	}
-	return key
 }
 
 // Count is the number of goroutines in a profile, without those that wait for work.
@@ -60,7 +51,7 @@ func Count(p *record.Profile) (n float64) {
 
 // CountOf is the number of goroutines in a profile with this stack.
 func CountOf(p *record.Profile, frames []record.Frame) float64 {
-	return byStack(p)[keyOf(frames)].Value
+	return byStack(p)[record.Stack{Frames: frames}.Key()].Value
 }
 
 // Grown returns the places whose values rose from before to after, as shares of the total growth.

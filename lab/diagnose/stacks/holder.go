@@ -17,10 +17,10 @@ type Holder struct {
 	Awaits WaitKind // what it waits for, most of the time under the lock; empty: it computes, or not seen
 	Booked bool     // shown by the mutex profile, and not only by the trace
 	// Busy is the share of the time in which the lock is held there, and Computes the part of it in
-	// which its holder computes, if all of it is one lock; 0: not seen.
+	// which its holder computes, if it is one lock; 0: not seen.
 	Busy, Computes float64
-	// Taken is the mean number of goroutines that have the lock, if all of it is one, or else one of
-	// the locks; or what a pool lends. 0: not seen.
+	// Taken is the mean number of goroutines that hold the lock there, or one of several locks, or that
+	// have what they took from a pool; 0: not seen.
 	Taken float64
 
 	in section
@@ -40,7 +40,7 @@ func (h Holder) Doing() string {
 		text = fmt.Sprintf("; while it is held, %.0f%% of the time is spent in %s, %s %s", 100*h.Costs.Share, h.Calls, called, h.Costs.Location())
 	}
 	if h.Awaits == WaitDisk || h.Awaits == WaitNetwork {
-		text += ", most of it waiting " + h.Awaits.InWords()
+		text += ", most of it waiting " + h.Awaits.Text()
 	}
 	return text
 }
@@ -63,9 +63,9 @@ func HolderOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
 	return all[0], true
 }
 
-// HoldersOf finds the functions that hold the lock for which goroutines wait, longest first. of are the
-// trace's waits for locks. The mutex profile records a wait at the stack that ended it by
-// unlocking; if it missed most of the waiting, the trace's stacks that ended the waits take its
+// HoldersOf finds the functions that hold the lock for which goroutines wait, longest first. of are
+// the trace's waits for locks. The mutex profile records a wait at the stack that ended it by
+// unlocking; if it missed most of the waiting, the stacks that ended the waits in the trace take its
 // place. (The mutex profile covers only waits that began after it started: while the queue never
 // empties, the runtime hands the lock over without recording.)
 func HoldersOf(r *record.Run, t *record.Trace, of []record.Wait) []Holder {
@@ -73,13 +73,9 @@ func HoldersOf(r *record.Run, t *record.Trace, of []record.Wait) []Holder {
 }
 
 func holdersOf(r *record.Run, t *record.Trace, of []record.Wait, most int) (out []Holder) {
-	var unlocking []record.Stack
-	seconds := 0.0
+	unlocking, seconds := Wakers(of), 0.0
 	for _, w := range of {
 		seconds += w.Seconds
-		if len(w.WokenBy) > 0 {
-			unlocking = append(unlocking, record.Stack{Frames: w.WokenBy, Value: w.Seconds})
-		}
 	}
 	const missed = 0.5 // share of the trace's waits
 	p, err := r.Profile(record.ProfileMutex, record.ValueDelay)
@@ -103,9 +99,9 @@ func holdersOf(r *record.Run, t *record.Trace, of []record.Wait, most int) (out 
 	return out
 }
 
-// inside finds goroutines that wait while they hold the lock, where no wait for it ended within the
-// trace: they were called like a goroutine that waits for it, and are in the same function at a
-// later line. Together they must be about one goroutine: more are beyond the release.
+// inside finds goroutines that wait while they hold the lock, for a trace in which no wait for it
+// ended: their calls are those of a goroutine that waits for it, up to a function in which they are
+// at a later line. Together they must be about one goroutine: more would be past the release.
 func inside(of []record.Wait, t *record.Trace) (out []record.Stack) {
 	together := 0.0
 	for _, other := range t.Waits {
@@ -143,12 +139,7 @@ func LaterThan(a, b []record.Frame) bool {
 // TakerOf finds the function that has what goroutines wait for in a pool. of are the trace's waits
 // for it, which end when another goroutine gives back what it has taken.
 func TakerOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
-	var back []record.Stack
-	for _, w := range of {
-		if len(w.WokenBy) > 0 {
-			back = append(back, record.Stack{Frames: w.WokenBy, Value: w.Seconds})
-		}
-	}
+	back := Wakers(of)
 	where := Sites(back)
 	if r == nil || len(where) == 0 {
 		return Holder{}, false
@@ -159,7 +150,7 @@ func TakerOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
 }
 
 // spend finds how the holder spends the time between acquiring and releasing the lock: computing,
-// by the CPU profile, and waiting, by the trace. held is the kind of the waits for it.
+// by the CPU profile, and waiting, by the trace. held is the kind of the waits for the lock.
 func (h *Holder) spend(r *record.Run, t *record.Trace, held WaitKind, of []record.Wait, unlocking []record.Stack) {
 	in := h.section(of, unlocking)
 	h.in = in
@@ -233,8 +224,8 @@ type section struct {
 	readers        bool // several goroutines may be in it
 }
 
-// section finds where the lock is held: between the acquisition and the release in the holder. If
-// both are in one statement of it, a call, it is between them in the called function, and so on.
+// section finds where the lock is held: between its acquisition and its release in the holder. If one
+// statement of the holder, a call, does both, it is between them in the called function, and so on.
 func (h *Holder) section(of []record.Wait, unlocking []record.Stack) section {
 	in := section{function: h.Function, file: h.File}
 	for been := map[string]bool{}; ; been[in.function] = true {

@@ -29,9 +29,9 @@ func TraceOrMoments(r *record.Run) (t *record.Trace, works float64, err error) {
 	return t, works, nil
 }
 
-// placed returns a trace in which waits that began before it, whose place it does not show, count at
-// the place where goroutines of the same kind wait for the same to happen: those that were started
-// with the same function, and that are woken by the same calls.
+// placed returns a trace in which waits that began before it, and therefore have no stack, have the
+// stack of the longest wait of the same kind: that of a goroutine that was started with the same
+// function, and is woken by the same calls.
 func placed(t *record.Trace) *record.Trace {
 	hidden := func(w record.Wait) bool { return len(w.Stack) == 0 && len(w.WokenBy) > 0 }
 	if !slices.ContainsFunc(t.Waits, hidden) {
@@ -60,9 +60,9 @@ func sameCalls(a, b []record.Frame) bool {
 	return slices.EqualFunc(a, b, func(a, b record.Frame) bool { return a.Function == b.Function })
 }
 
-// Moments makes a trace of one second from goroutine profiles, of which there is at least one. They do not show what ended a wait.
-// If exactly one goroutine of the program works besides the requests, it is assumed to be the one
-// that they wait for. works is the mean number of goroutines outside of requests that ran, or were
+// Moments makes a trace of one second from goroutine profiles, of which there is at least one. They
+// do not show what ended a wait: if exactly one goroutine works outside of requests, they are assumed
+// to wait for that one. works is the mean number of goroutines outside of requests that ran, or were
 // ready to run.
 func Moments(p *record.Profile) (t *record.Trace, works float64) {
 	t = &record.Trace{Seconds: 1}

@@ -23,6 +23,16 @@ type Site struct {
 	Cumulative bool `json:"cumulative,omitempty"`
 }
 
+// At is the site of a frame, without a share.
+func At(f record.Frame) Site { return Site{Function: f.Function, File: f.File, Line: f.Line} }
+
+// withCallees is the site of a function and of what it calls.
+func withCallees(f record.Frame) Site {
+	s := At(f)
+	s.Cumulative = true
+	return s
+}
+
 // Location is the site's file and, if it is known, line: f.go:12.
 func (s Site) Location() string {
 	if s.File == "" {
@@ -56,7 +66,7 @@ func SitesOf(of []record.Stack, whole float64) []Site {
 	}
 	index := map[string]int{}
 	var out []Site
-	handed := map[string][]record.Stack{} // to dependencies, by the middleware; each ends at its frame
+	handed := map[string][]record.Stack{} // by middleware: what it handed to a dependency; each ends at its frame
 	for _, s := range of {
 		f, at, ok := userFrame(s.Frames)
 		if !ok {
@@ -71,7 +81,7 @@ func SitesOf(of []record.Stack, whole float64) []Site {
 		if !known {
 			i = len(out)
 			index[f.Function] = i
-			out = append(out, Site{Function: f.Function, File: f.File, Line: f.Line})
+			out = append(out, At(f))
 		}
 		out[i].Share += s.Value / whole
 	}
@@ -113,7 +123,7 @@ func functionsIn(of []record.Stack) (out []*functionCost) {
 			seen[f.Function] = true
 			c := index[f.Function]
 			if c == nil {
-				c = &functionCost{place: Site{Function: f.Function, File: f.File, Line: f.Line, Cumulative: true}}
+				c = &functionCost{place: withCallees(f)}
 				index[f.Function] = c
 				out = append(out, c)
 			}
@@ -130,9 +140,9 @@ func functionsIn(of []record.Stack) (out []*functionCost) {
 }
 
 // divided returns the places of a cost that a middleware, the outermost frame of all these stacks,
-// handed to a dependency's handlers: the functions between which it divides, each as far down as
-// its cost stays whole. Of functions that are in the same stacks one is named, so no cost counts
-// twice. What is left belongs to the last function that has nearly all of the cost.
+// handed to a dependency's handlers: the functions among which the cost divides, each the deepest
+// that still has nearly all of its branch. One function is named for each stack, so that no cost
+// counts twice. What is left belongs to the deepest function that has most of the cost.
 func divided(of []record.Stack, whole float64) (out []Site) {
 	const (
 		most  = 0.75 // of the cost: it divides further down
@@ -140,8 +150,7 @@ func divided(of []record.Stack, whole float64) (out []Site) {
 		apart = 0.25 // of a function's cost: the most of it that another place may have
 		worth = 0.1  // of the whole: a function is a place
 	)
-	f := unwrapped(of[0].Frames[len(of[0].Frames)-1])
-	left, depth := Site{Function: f.Function, File: f.File, Line: f.Line, Cumulative: true}, 0.0
+	left, depth := withCallees(unwrapped(of[0].Frames[len(of[0].Frames)-1])), 0.0
 	all, total := functionsIn(of), Sum(of)
 	rest := total
 	taken := map[int]bool{}
@@ -197,7 +206,7 @@ func divided(of []record.Stack, whole float64) (out []Site) {
 func HalfSite(of []record.Stack, whole float64) (Site, bool) {
 	type sum struct {
 		place        Site
-		value, depth float64
+		value, depth float64 // depth: frames from the outermost, times value
 	}
 	sums := map[string]*sum{}
 	for _, s := range of {
@@ -208,7 +217,7 @@ func HalfSite(of []record.Stack, whole float64) (Site, bool) {
 			}
 			seen[f.Function] = true
 			if sums[f.Function] == nil {
-				sums[f.Function] = &sum{place: Site{Function: f.Function, File: f.File, Line: f.Line, Cumulative: true}}
+				sums[f.Function] = &sum{place: withCallees(f)}
 			}
 			sums[f.Function].value += s.Value
 			sums[f.Function].depth += s.Value * float64(len(s.Frames)-i)
@@ -248,6 +257,16 @@ func WaitSites(of []record.Wait) []Site {
 		all = append(all, record.Stack{Frames: w.Stack, Value: w.Seconds})
 	}
 	return Sites(all)
+}
+
+// Wakers returns the stacks that ended waits, by the time of the waits; nil: none was seen.
+func Wakers(of []record.Wait) (out []record.Stack) {
+	for _, w := range of {
+		if len(w.WokenBy) > 0 {
+			out = append(out, record.Stack{Frames: w.WokenBy, Value: w.Seconds})
+		}
+	}
+	return out
 }
 
 // Callee is the function that place calls for most of its cost, in the stacks in which place is

@@ -28,10 +28,10 @@ const (
 	WaitUnknown    WaitKind = "unknown"
 )
 
-// InWords says for what a goroutine waits, as in "it waits for a file"; empty: nothing can be said.
-func (k WaitKind) InWords() string { return inWords[k] }
+// Text says for what a goroutine waits, as in "it waits for a file"; empty: nothing is known.
+func (k WaitKind) Text() string { return kindTexts[k] }
 
-var inWords = map[WaitKind]string{
+var kindTexts = map[WaitKind]string{
 	WaitPool:    "for a free connection of a pool",
 	WaitNetwork: "for an answer from downstream",
 	WaitDisk:    "for a file",

@@ -87,8 +87,8 @@ func (l CPUUse) Micros() float64 {
 	return 1e6 * l.Target / l.PerS
 }
 
-// At returns c with the use that was measured at another load of the same target. What l does not
-// have stays as it is: all of c if l is zero, and Ready if l does not show for how long threads
+// At returns c with the use l, which was measured at another load of the same target. What l does
+// not have stays as in c: everything if l is zero, and Ready if l does not show for how long threads
 // were runnable.
 func (c CPU) At(l CPUUse) CPU {
 	if l.Target > 0 {
@@ -118,13 +118,13 @@ func (c CPU) times(r Removal) float64 {
 	if ready >= most*limit {
 		machine = min(machine, c.Target+c.Others) // other processes leave them no more
 	}
-	beside := max(0, c.Others-r.Others)
-	return min(limit/(ready*(1-r.CPU)), machine/(c.Target*(1-r.CPU)+beside))
+	others := max(0, c.Others-r.Others)
+	return min(limit/(ready*(1-r.CPU)), machine/(c.Target*(1-r.CPU)+others))
 }
 
 // without is the least CPU use of the same requests when none of them waits: what the target's code
-// takes. All the rest may become cheaper with the waits, by larger batches and fewer switches, and
-// other processes may get less of the CPUs.
+// takes. Everything else may become cheaper when the waits end, by larger batches and fewer switches,
+// and other processes may get less of the CPUs.
 func (c CPU) without(computes float64) CPU {
 	c = c.alone()
 	c.Target *= min(computes, 1)

@@ -23,30 +23,30 @@ func (f Facts) text(r Removal, e Estimate) string {
 	case e.Model == Elsewhere:
 		return fmt.Sprintf("%s, since %s bounds it.", f.atMost(e), e.Then)
 	}
-	said := f.atMost(e)
+	text := f.atMost(e)
 	if e.Alone > 0 {
-		said += fmt.Sprintf(" (%s on CPUs of its own)", Times(e.Alone))
+		text += fmt.Sprintf(" (%s on CPUs of its own)", Times(e.Alone))
 	}
 	switch {
 	case cost != "":
-		said += ": " + cost
+		text += ": " + cost
 		if e.Model == Holder {
-			said += ", and no more than now unless that is what the requests wait for"
+			text += ", and no more than now unless that is what the requests wait for"
 		}
 	case r.Part > 0 && r.PartOf != "":
-		said += fmt.Sprintf(": %.0f%% of the time under the lock is spent %s", 100*r.Part, r.PartOf)
+		text += fmt.Sprintf(": %.0f%% of the time under the lock is spent %s", 100*r.Part, r.PartOf)
 	}
 	switch {
 	case e.Then == "the CPU" && e.Model == Amdahl:
-		return said + "; the CPU still bounds it" + f.next(r, e) + "."
+		return text + "; the CPU still bounds it" + f.next(r, e) + "."
 	case e.Then == f.Name:
-		return said + "; " + f.Name + " still bounds it."
+		return text + "; " + f.Name + " still bounds it."
 	}
 	const noticeable = 0.1 // of the machine
 	if e.Then == "the CPU" && !f.ends(r) && f.CPU.Taken >= noticeable {
-		return said + fmt.Sprintf("; then the CPU bounds it, of which other processes took %.0f%%.", 100*f.CPU.Taken)
+		return text + fmt.Sprintf("; then the CPU bounds it, of which other processes took %.0f%%.", 100*f.CPU.Taken)
 	}
-	return said + "; then " + e.Then + " bounds it."
+	return text + "; then " + e.Then + " bounds it."
 }
 
 // atMost states the ratio and what rises by it: the sessions if the load is connections that stay

@@ -117,7 +117,7 @@ func (f Facts) Without(r Removal) Estimate {
 	return e
 }
 
-// ends reports whether a removal ends the wait, or the lock, that bounds the service.
+// ends reports whether a removal ends the wait, or the wait for the lock, that bounds the service.
 func (f Facts) ends(r Removal) bool { return f.waits() && slices.Contains(r.Waits, f.kind()) }
 
 // keeps reports whether the wait or lock still sets a ceiling after a removal that ends it in part.
@@ -237,7 +237,7 @@ func (f Facts) left(r Removal) (float64, bool) {
 	if part <= 0 || part > 1 {
 		part = 1
 	}
-	if f.WorkersWait > 0 { // what workers do besides waiting stays
+	if f.WorkersWait > 0 { // the rest of the workers' time stays
 		part *= f.WorkersWait
 	}
 	if !slices.Contains(r.Waits, f.kind()) || part >= 1 {

@@ -113,7 +113,7 @@ func run(t *testing.T, c Config) record.Totals {
 	return r.Totals
 }
 
-func TestEveryOfferIsAnswered(t *testing.T) {
+func TestEveryMessageIsAnswered(t *testing.T) {
 	got := run(t, Config{Driver: &server{}, Sessions: 40, Rate: 50, Warmup: 200 * time.Millisecond, Length: 400 * time.Millisecond})
 	s := got.Sessions
 	if got.Offered != 800 || got.Completed != 800 || got.Failed+got.Unfinished != 0 || s == nil || s.Planned != 40 || s.Opened != 40 || s.Lost != 0 {
@@ -140,7 +140,7 @@ func TestLostSessions(t *testing.T) {
 	}
 }
 
-func TestUnansweredOffers(t *testing.T) {
+func TestUnansweredMessages(t *testing.T) {
 	got := run(t, Config{Driver: &server{silent: true}, Sessions: 10, Rate: 25, Length: 400 * time.Millisecond, Timeout: 300 * time.Millisecond})
 	if got.Offered != 100 || got.Errors["timeout"]+got.Unfinished != 100 || got.Completed != 0 {
 		t.Errorf("%+v", got)
@@ -200,7 +200,7 @@ func (f *feeding) Receive(ctx context.Context) (Received, error) {
 
 // A stall shows in every message that was due during it, since latency counts from the intended
 // time.
-func TestAStallShowsInAllOffers(t *testing.T) {
+func TestAStallShowsInAllMessages(t *testing.T) {
 	s := &server{}
 	stalling := time.AfterFunc(500*time.Millisecond, func() { s.stall(time.Second) })
 	defer stalling.Stop()

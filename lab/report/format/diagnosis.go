@@ -55,8 +55,8 @@ func Verdict(d *diagnose.Diagnosis) string {
 // uses are the signals that say how much of something is used.
 var uses = []string{rules.Utilisation, rules.GeneratorBusy, rules.SerialBusy}
 
-// Evidence formats a figure with its unit; a share as a percentage, with a word if it says how much
-// of something is used.
+// Evidence formats a figure with its unit: a share as a percentage, with a word if it is the share of
+// something that is used.
 func Evidence(e findings.Evidence) string {
 	v := Value(e.Value)
 	if slices.Contains(uses, e.Signal) && v.Known() {
@@ -76,8 +76,8 @@ func Evidence(e findings.Evidence) string {
 // Signal formats a signal's name: cpu per request.
 func Signal(e findings.Evidence) string { return strings.ReplaceAll(e.Signal, "_", " ") }
 
-// Place formats a place in a file, with its last folder.
-func Place(p stacks.Site) string {
+// Site formats a site's file with its last folder and, if it is known, its line.
+func Site(p stacks.Site) string {
 	if p.File == "" {
 		return ""
 	}
@@ -92,7 +92,7 @@ func Place(p stacks.Site) string {
 	return text
 }
 
-// Share formats a place's share; empty if unknown.
+// Share formats a site's share; empty if unknown.
 func Share(p stacks.Site) string {
 	if p.Share <= 0 {
 		return ""

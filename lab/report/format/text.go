@@ -44,21 +44,6 @@ func MetricValue(metric string, v Value) string {
 	return Rate(v)
 }
 
-// Variants are the variants in ladder order, then those found only in the runs.
-func Variants(e *record.Experiment) []string {
-	var names []string
-	seen := map[string]bool{}
-	for _, v := range e.Variants {
-		names, seen[v.Name] = append(names, v.Name), true
-	}
-	for _, r := range e.Runs {
-		if r.Spec.Role != record.RoleAblation && !seen[r.Spec.Variant] {
-			names, seen[r.Spec.Variant] = append(names, r.Spec.Variant), true
-		}
-	}
-	return names
-}
-
 // Run names a run in a list.
 func Run(r *record.Run) string {
 	parts := []string{r.Spec.Variant}
@@ -86,12 +71,14 @@ func Run(r *record.Run) string {
 	return strings.Join(parts, ", ")
 }
 
-// Unjudged is the reason why a verdict is neither met nor missed; empty: it is one of them.
-func Unjudged(v capacity.Verdict) string { return strings.TrimPrefix(v.Inconclusive, "not judged: ") }
+// Inconclusive is the reason why a verdict is neither met nor missed; empty: it is one of them.
+func Inconclusive(v capacity.Verdict) string {
+	return strings.TrimPrefix(v.Inconclusive, "not judged: ")
+}
 
 // Missed lists the criteria that a single load missed.
 func Missed(v *capacity.Verdict) []string {
-	if v == nil || v.Met || Unjudged(*v) != "" {
+	if v == nil || v.Met || Inconclusive(*v) != "" {
 		return nil
 	}
 	return v.Misses

@@ -128,7 +128,7 @@ func (e *Entry) allocations(r *report.Report) {
 }
 
 // figuresOf reads the figures of a side that are known.
-func figuresOf(s *report.Step) map[string]Figure {
+func figuresOf(s *report.VariantResult) map[string]Figure {
 	out := map[string]Figure{}
 	add := func(key string, v format.Value, i *format.Interval) {
 		if !v.Known() {

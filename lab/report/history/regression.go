@@ -26,7 +26,7 @@ func (l Line) Regression() *Point {
 // ChangeText says at which revision a figure changed, from what to what, and the ratio of the
 // change.
 func (p *Point) ChangeText(key string) string {
-	text := fmt.Sprintf("%s at %s: %s%s", Heads[key], p.Entry.Revision.words(), p.Change.mark(key), format.Space(format.BetweenRatios(format.IntervalOf(&p.Change.Interval))))
+	text := fmt.Sprintf("%s at %s: %s%s", Heads[key], p.Entry.Revision.text(), p.Change.mark(key), format.Space(format.BetweenRatios(format.IntervalOf(&p.Change.Interval))))
 	if p.Before == nil {
 		return text
 	}

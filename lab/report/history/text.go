@@ -66,8 +66,8 @@ func (c Commit) Short() string {
 	return c.Hash[:min(mostShort, len(c.Hash))]
 }
 
-// words names the commit with its subject.
-func (c Commit) words() string {
+// text names the commit with its subject.
+func (c Commit) text() string {
 	if c.Subject == "" {
 		return format.Visible(c.Short())
 	}
@@ -105,7 +105,7 @@ func Changes(lines []Line) (out []string) {
 			case p.Change != nil:
 				out = append(out, "change point: "+p.ChangeText(l.Key))
 			case p.Unseen != "":
-				out = append(out, fmt.Sprintf("not seen: whether %s changed at %s: %s", Heads[l.Key], p.Entry.Revision.words(), p.Unseen))
+				out = append(out, fmt.Sprintf("not seen: whether %s changed at %s: %s", Heads[l.Key], p.Entry.Revision.text(), p.Unseen))
 			}
 		}
 	}

@@ -30,7 +30,7 @@ type barRow struct {
 
 func newBars(r *report.Report) bars {
 	steps, why := slices.Clone(r.Steps), true
-	if r.Turns != nil && !slices.ContainsFunc(r.Steps, func(s report.Step) bool { return s.Capacity.Known() }) {
+	if r.Turns != nil && !slices.ContainsFunc(r.Steps, func(s report.VariantResult) bool { return s.Capacity.Known() }) {
 		for i := range steps { // no capacity was measured: show the work rates
 			steps[i].Capacity, steps[i].Interval = steps[i].Work, steps[i].WorkInterval
 		}
@@ -79,7 +79,7 @@ func newBars(r *report.Report) bars {
 }
 
 // barSVG draws one bar, 22 px high.
-func barSVG(x axis, s report.Step, baseline format.Value) template.HTML {
+func barSVG(x axis, s report.VariantResult, baseline format.Value) template.HTML {
 	var b strings.Builder
 	b.WriteString(`<svg class="bar" width="100%" height="22" aria-hidden="true">`)
 	if s.Capacity.Known() {

@@ -7,7 +7,7 @@ import (
 )
 
 // closedNote returns the note on the percentiles of a closed loop; empty: the load is open.
-func closedNote(l *view.Load) string {
+func closedNote(l *view.SingleLoad) string {
 	if l.Run.Load.Model == "closed" {
 		return view.ClosedNote
 	}
@@ -16,7 +16,7 @@ func closedNote(l *view.Load) string {
 
 // loadPlot draws the latency distributions; each further nine of the percentile has the same
 // space.
-func loadPlot(l *view.Load) template.HTML {
+func loadPlot(l *view.SingleLoad) template.HTML {
 	p := plot{title: "Latency by percentile", xLabel: "percentile", yLabel: "ms"}
 	var xs, ys []float64
 	for _, t := range l.Tails {

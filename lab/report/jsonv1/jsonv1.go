@@ -51,7 +51,7 @@ type outcome struct {
 }
 
 func outcomeOf(r *report.Report) outcome {
-	return outcome{Valid: r.Complete(), Reason: r.Outcome.Reason, Warnings: list(r.AllWarnings()), Answer: r.Answer, Out: r.Out, Turns: r.Turns, Outcome: r.Outcome, Made: r.Made}
+	return outcome{Valid: r.Complete(), Reason: r.Outcome.Reason, Warnings: format.Filled(r.AllWarnings()), Answer: r.Answer, Out: r.Out, Turns: r.Turns, Outcome: r.Outcome, Made: r.Made}
 }
 
 // Object returns what Write encodes; its type has every key of that kind's schema.
@@ -98,8 +98,8 @@ func stepObjects(r *report.Report) []object {
 		}
 		o = append(o, member{"ratio_to_baseline", s.Ratio}, member{"ratio_interval", s.RatioInterval},
 			member{"ratio_to_before", s.StepRatio}, member{"before_interval", s.StepInterval}, member{"verdict", s.Verdict})
-		if s.WouldDecide != "" {
-			o = append(o, member{"would_decide", s.WouldDecide})
+		if s.TimeToDecide != "" {
+			o = append(o, member{"would_decide", s.TimeToDecide})
 		}
 		if a := s.Ablation; a != nil { // the last step, over the last step without this one
 			o = append(o, member{"ratio_to_without", format.Measured(a.Ratio)}, member{"without_interval", format.IntervalOf(a.Interval)})
@@ -117,20 +117,20 @@ func stepObjects(r *report.Report) []object {
 			bound = d.Bottleneck
 		}
 		out = append(out, append(o, member{"bound_by", bound}, member{"rounds", s.Rounds},
-			member{"reason", s.Invalid}, member{"warnings", list(s.Warnings)})) // reason: why there is no result
+			member{"reason", s.Invalid}, member{"warnings", format.Filled(s.Warnings)})) // reason: why there is no result
 	}
 	return out
 }
 
 // databaseObjects are the databases of a report, each with every figure of the table
-// report.DatabaseFigures.
+// view.DatabaseFigures.
 func databaseObjects(r *report.Report) (out []object) {
 	for _, d := range r.Databases {
 		o := object{{"variant", d.Variant}, {"run", d.Run}, {"name", d.Name}}
 		for _, f := range view.DatabaseFigures {
 			o = append(o, member{f.Key, f.Of(d)})
 		}
-		out = append(out, append(o, member{"remarks", list(d.Remarks)}))
+		out = append(out, append(o, member{"remarks", format.Filled(d.Remarks)}))
 	}
 	return out
 }
@@ -166,7 +166,7 @@ func runObject(r *report.Report) any {
 		Diagnoses []diagnosis         `json:"diagnoses,omitempty"`
 		Databases []object            `json:"databases,omitempty"`
 		outcome
-	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.RatioMetric, r.SLO, stepObjects(r), sweep.Rows, sweep.Ramps, scalingCurves(r), r.SessionRuns, r.Floor, r.CPUFloor, all, valid, diagnoses(r), databaseObjects(r), outcomeOf(r)}
+	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.RatioMetric, r.SLO, stepObjects(r), sweep.Rows, sweep.Ramps, scalingCurves(r), r.SessionRuns, r.NoiseFloor, r.CPUNoiseFloor, all, valid, diagnoses(r), databaseObjects(r), outcomeOf(r)}
 }
 
 func capacityObject(r *report.Report) any {
@@ -174,7 +174,7 @@ func capacityObject(r *report.Report) any {
 	if r.Capacity != nil {
 		c = *r.Capacity
 	}
-	c.Schema, c.Warnings = capacity.Schema, list(r.AllWarnings())
+	c.Schema, c.Warnings = capacity.Schema, format.Filled(r.AllWarnings())
 	c.Valid, c.Reason = r.Complete(), cmp.Or(r.Outcome.Reason, c.Reason)
 	return struct {
 		capacity.Result
@@ -193,13 +193,13 @@ func comparisonObject(r *report.Report) any {
 	if r.Comparison != nil {
 		c = *r.Comparison
 	}
-	c.Schema, c.Warnings = compare.Schema, list(r.AllWarnings())
+	c.Schema, c.Warnings = compare.Schema, format.Filled(r.AllWarnings())
 	if r.Invalid != "" {
 		c.Verdict = compare.Invalid
 	}
 	metrics := map[string]compare.Comparison{}
 	for _, m := range r.Metrics {
-		m.Warnings = list(m.Warnings)
+		m.Warnings = format.Filled(m.Warnings)
 		metrics[m.Metric] = m
 	}
 	return struct {
@@ -264,14 +264,14 @@ func diagnosisObject(r *report.Report) any {
 		Out       string         `json:"out"`
 		Outcome   record.Outcome `json:"outcome"`
 		Made      report.Made    `json:"made"`
-	}{SchemaDiagnosis, r.Complete(), r.Outcome.Reason, list(r.AllWarnings()), d, r.SLO, all, databaseObjects(r), r.Answer, r.Out, r.Outcome, r.Made}
+	}{SchemaDiagnosis, r.Complete(), r.Outcome.Reason, format.Filled(r.AllWarnings()), d, r.SLO, all, databaseObjects(r), r.Answer, r.Out, r.Outcome, r.Made}
 }
 
 func loadObject(r *report.Report) any {
 	run, met := &record.Run{SLO: r.SLO}, (*bool)(nil) // nothing was measured
 	if r.Load != nil {
 		run = r.Load.Run
-		if v := r.Load.Verdict; v != nil && format.Unjudged(*v) == "" {
+		if v := r.Load.Verdict; v != nil && format.Inconclusive(*v) == "" {
 			met = &r.Load.Verdict.Met
 		}
 	}
@@ -330,12 +330,4 @@ func counts(m map[string]int64) map[string]int64 {
 		return map[string]int64{}
 	}
 	return m
-}
-
-// list returns an empty list instead of nil.
-func list(s []string) []string {
-	if s == nil {
-		return []string{}
-	}
-	return s
 }

@@ -63,7 +63,7 @@ func bareLadder() *report.Report {
 		a.Capacities[name] = c
 	}
 	a.Capacities["broken"] = capacity.Result{Variant: "broken", Reason: "the target ended before it was ready"}
-	a.Floor = nil
+	a.NoiseFloor = nil
 	for i := range a.Rows {
 		row := &a.Rows[i]
 		row.ToBaseline.Interval, row.ToBaseline.Verdict = nil, compare.NotDecided
@@ -88,7 +88,7 @@ func InvalidLadder() *report.Report {
 	}
 	m.Outcome = &record.Outcome{Status: record.OutcomeInvalid, Reason: m.Runs[1].Invalid}
 	a := m.Analysis()
-	a.Floor = nil
+	a.NoiseFloor = nil
 	for i := range a.Rows {
 		invalid := compare.Comparison{Verdict: compare.Invalid}
 		a.Rows[i].ToBaseline, a.Rows[i].ToBefore = invalid, &invalid
@@ -104,7 +104,7 @@ func InvalidLadder() *report.Report {
 func fewPairs() *report.Report {
 	m := Compare()
 	a := m.Analysis()
-	a.Comparison.Ratio, a.Comparison.Interval, a.Comparison.NoiseFloor, a.Floor = 1.01, nil, nil, nil
+	a.Comparison.Ratio, a.Comparison.Interval, a.Comparison.NoiseFloor, a.NoiseFloor = 1.01, nil, nil, nil
 	a.Comparison.Verdict, a.Comparison.Samples = compare.NotDecided, 3
 	a.Comparison.Warnings = []string{"3 pairs: there is no interval under 6"}
 	return report.Assemble(m.Experiment, a)
@@ -117,7 +117,7 @@ func held() *report.Report {
 	r.Spec.Confirm = true
 	a := m.Analysis()
 	c := a.Capacities["plain"]
-	c.Steps = []capacity.RatePoint{{Run: r.ID, Role: r.Spec.Role, Confirm: true, OfferedPerS: r.Totals.OfferedPerS, AchievedPerS: r.Totals.ThroughputPerS, P50Ms: 4, P99Ms: 92, P999Ms: 150, Met: true}}
+	c.Steps = []capacity.RatePoint{{Run: r.ID, Role: r.Spec.Role, Confirm: true, OfferedPerS: r.Totals.OfferedPerS, ThroughputPerS: r.Totals.ThroughputPerS, P50Ms: 4, P99Ms: 92, P999Ms: 150, Met: true}}
 	a.Capacities["plain"] = c
 	return report.Assemble(m.Experiment, a)
 }

@@ -295,7 +295,7 @@ func (m *Made) Analysis() report.Results {
 				if r.Axis() == record.AxisConcurrency {
 					concurrency, res.Concurrency = r.Spec.Connections, 9
 				}
-				res.Steps = append(res.Steps, capacity.RatePoint{Concurrency: concurrency, OfferedPerS: r.Totals.OfferedPerS, AchievedPerS: r.Totals.ThroughputPerS, P50Ms: q.P50, P99Ms: q.P99, P999Ms: q.P999, CPU: 1.2, Variation: 0.02, Met: a.Verdicts[r.ID].Met, Invalid: r.Invalid})
+				res.Steps = append(res.Steps, capacity.RatePoint{Concurrency: concurrency, OfferedPerS: r.Totals.OfferedPerS, ThroughputPerS: r.Totals.ThroughputPerS, P50Ms: q.P50, P99Ms: q.P99, P999Ms: q.P999, CPU: 1.2, Variation: 0.02, Met: a.Verdicts[r.ID].Met, Invalid: r.Invalid})
 			}
 		}
 		a.Capacities[v.Name] = res
@@ -312,7 +312,7 @@ func (m *Made) Analysis() report.Results {
 	case len(m.Slices) > 0:
 		m.turns(&a)
 	case m.Kind == record.KindLadder:
-		a.Floor = &[2]float64{0.981, 1.022}
+		a.NoiseFloor = &[2]float64{0.981, 1.022}
 		for i, v := range m.Variants {
 			row := compare.Row{Name: v.Name, Change: v.Change, ToBaseline: compared(m.Variants[0].Name, v.Name), Median: m.Limits[v.Name]}
 			if i > 0 {
@@ -329,7 +329,7 @@ func (m *Made) Analysis() report.Results {
 	case m.Kind == record.KindCompare:
 		c := compared(m.Variants[0].Name, m.Variants[1].Name)
 		c.NoiseFloor = &[2]float64{0.97, 1.04}
-		a.Comparison, a.Floor = &c, c.NoiseFloor
+		a.Comparison, a.NoiseFloor = &c, c.NoiseFloor
 	}
 	return a
 }

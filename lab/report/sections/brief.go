@@ -60,7 +60,7 @@ func evidenceLines(d *diagnose.Diagnosis) (out []Item) {
 	}
 	for i, p := range d.Sites {
 		if i < places {
-			add("where", fmt.Sprintf("%s %s (%s)", format.Share(p), p.Function, format.Place(p)))
+			add("where", fmt.Sprintf("%s %s (%s)", format.Share(p), p.Function, format.Site(p)))
 		}
 	}
 	for _, i := range d.Interventions {

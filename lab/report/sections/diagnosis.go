@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"dyno/lab/diagnose"
@@ -63,19 +64,27 @@ func diagnosis(r *report.Report) Section {
 // Quadrant is the chart of the diagnosed variants by CPU use and waiting.
 type Quadrant struct{ *report.Report }
 
+// diagnosed makes the block of one diagnosis. Where there are several, the page folds each.
 func diagnosed(r *report.Report, d *diagnose.Diagnosis) Block {
+	g := stated(r, d)
+	g.Blocks = slices.Concat(g.Blocks, throughputs(d), advice(r, d), proof(r, d), found(r, d))
+	return g
+}
+
+// stated makes the group of a diagnosis, with the verdict and what it says.
+func stated(r *report.Report, d *diagnose.Diagnosis) Group {
 	badge := Span{S: format.Verdict(d), Class: "badge " + certainty(d)}
 	g := Group{Class: "diagnosis"}
-	var top []Block // shown on the page only
+	var onPage []Block
 	if len(r.Diagnoses) > 1 {
 		g.As, g.Title = Fold, []Span{{S: r.NameOf(d), Class: Strong}, badge}
 		if d.Moved != "" {
 			g.Title = append(g.Title, Span{S: d.Moved, Class: "moved"})
 		}
 	} else {
-		top = append(top, Text{Spans: []Span{badge}})
+		onPage = append(onPage, Text{Spans: []Span{badge}})
 		if d.Moved != "" {
-			top = append(top, Text{Spans: plain(d.Moved)})
+			onPage = append(onPage, Text{Spans: plain(d.Moved)})
 		}
 	}
 	if !d.Valid {
@@ -83,12 +92,17 @@ func diagnosed(r *report.Report, d *diagnose.Diagnosis) Block {
 		if d.Reason != "" {
 			why = ": " + d.Reason
 		}
-		top = append(top, Text{Class: "bad-words", Spans: plain("No verdict" + why + ".")})
+		onPage = append(onPage, Text{Class: "bad-words", Spans: plain("No verdict" + why + ".")})
 	}
-	g.Blocks = append(g.Blocks, For{Page, top}, For{printed, []Block{Text{Class: Strong, Spans: plain(r.NameOf(d) + ": " + format.Verdict(d))}}})
+	g.Blocks = []Block{For{Page, onPage}, For{printed, []Block{Text{Class: Strong, Spans: plain(r.NameOf(d) + ": " + format.Verdict(d))}}}}
 	if !r.AnswerHolds(d) {
 		g.Blocks = append(g.Blocks, Text{Class: "in-words", Spans: plain(d.Text)})
 	}
+	return g
+}
+
+// throughputs makes the blocks of the throughputs that were measured.
+func throughputs(d *diagnose.Diagnosis) (out []Block) {
 	var facts Facts
 	if d.CapacityPerS > 0 {
 		facts.Pairs = append(facts.Pairs, Pair{Name: "Capacity", Value: format.Rate(format.Value(d.CapacityPerS))})
@@ -96,31 +110,40 @@ func diagnosed(r *report.Report, d *diagnose.Diagnosis) Block {
 	if d.PeakPerS > 0 {
 		peak := Pair{Name: "Peak with clients in a closed loop", Value: format.Rate(format.Value(d.PeakPerS))}
 		facts.Pairs = append(facts.Pairs, peak)
-		g.Blocks = append(g.Blocks, For{printed, []Block{Text{Spans: plain(peak.Name + ": " + peak.Value)}}})
+		out = append(out, For{printed, []Block{Text{Spans: plain(peak.Name + ": " + peak.Value)}}})
 	}
-	g.Blocks = append(g.Blocks, facts)
+	return append(out, facts)
+}
+
+// advice makes the blocks of what can be gained and what to try, and of how sure the verdict is.
+func advice(r *report.Report, d *diagnose.Diagnosis) (out []Block) {
 	if d.WhatIf != nil {
-		g.Blocks = append(g.Blocks, Text{Label: "without this bound", Spans: plain(d.WhatIf.Text)})
+		out = append(out, Text{Label: "without this bound", Spans: plain(d.WhatIf.Text)})
 	}
-	if r.IsDiagnosis() {
-		if text := certaintyText(d); text != "" {
-			g.Blocks = append(g.Blocks, Text{Label: "how sure", Spans: plain(text)})
-		}
-		if d.Next != "" {
-			g.Blocks = append(g.Blocks, Text{Label: "try next", Spans: plain(d.Next)})
-		}
+	if !r.IsDiagnosis() {
+		return out
 	}
-	kinds := kindsOf(d.Bottleneck)
+	if text := certaintyText(d); text != "" {
+		out = append(out, Text{Label: "how sure", Spans: plain(text)})
+	}
+	if d.Next != "" {
+		out = append(out, Text{Label: "try next", Spans: plain(d.Next)})
+	}
+	return out
+}
+
+// proof makes the blocks of what the verdict rests on: the sites, the signals and the experiments.
+func proof(r *report.Report, d *diagnose.Diagnosis) (out []Block) {
 	if len(d.Sites) > 0 {
-		g.Blocks = append(g.Blocks, For{printed, []Block{placeTable(d.Sites)}}, For{Page, []Block{Heading{"Where"}, placeList(r, d, kinds, d.Sites)}})
+		out = append(out, For{printed, []Block{siteTable(d.Sites)}}, For{Page, []Block{Heading{"Where"}, siteList(r, d, kindsOf(d.Bottleneck), d.Sites)}})
 	}
 	if len(d.Evidence) > 0 {
-		g.Blocks = append(g.Blocks, Heading{"Evidence"}, evidence("evidence on "+r.NameOf(d), d.Evidence))
+		out = append(out, Heading{"Evidence"}, evidence("evidence on "+r.NameOf(d), d.Evidence))
 	}
 	if len(d.Interventions) > 0 {
-		g.Blocks = append(g.Blocks, Heading{"Experiments that test the verdict"}, interventions(r.NameOf(d), d.Interventions))
+		out = append(out, Heading{"Experiments that test the verdict"}, interventions(r.NameOf(d), d.Interventions))
 	}
-	return Group{g.As, g.Title, g.Class, append(g.Blocks, found(r, d)...)}
+	return out
 }
 
 // found makes the blocks of a diagnosis's findings, and of what was not measured.
@@ -134,7 +157,7 @@ func found(r *report.Report, d *diagnose.Diagnosis) (out []Block) {
 		var why []Block
 		if len(f.Sites) > 0 {
 			at := f.Sites[0]
-			why = append(why, For{Terminal, []Block{Text{Spans: plain("in " + at.Function + format.Space(format.Place(at)))}}}, For{Page, []Block{placeList(r, d, kinds, f.Sites)}})
+			why = append(why, For{Terminal, []Block{Text{Spans: plain("in " + at.Function + format.Space(format.Site(at)))}}}, For{Page, []Block{siteList(r, d, kinds, f.Sites)}})
 		}
 		if len(f.Evidence) > 0 {
 			why = append(why, For{Page, []Block{evidence(fmt.Sprintf("evidence of finding %d on %s", i+1, r.NameOf(d)), f.Evidence)}})
@@ -192,12 +215,12 @@ func kindsOf(b rules.Bottleneck) []string {
 	return []string{record.ProfileCPU, record.ProfileHeap, record.ProfileBlock}
 }
 
-// placeList makes a list of places in the code, each with a link to a flame graph that shows it.
-func placeList(r *report.Report, d *diagnose.Diagnosis, kinds []string, of []stacks.Site) List {
+// siteList makes a list of sites in the code, each with a link to a flame graph that shows it.
+func siteList(r *report.Report, d *diagnose.Diagnosis, kinds []string, of []stacks.Site) List {
 	l := List{Class: "places"}
 	for _, p := range of {
 		item := Item{Spans: []Span{{S: p.Function, Class: Code}}}
-		if at := format.Place(p); at != "" {
+		if at := format.Site(p); at != "" {
 			item.Spans = append(item.Spans, Span{S: at, Class: Dim})
 		}
 		if s := format.Share(p); s != "" {
@@ -220,10 +243,10 @@ func flameLink(variant, kind, function string) Span {
 	return Span{S: "flame graph", Link: "#flame=" + escape(variant) + "," + escape(kind) + "," + escape(function)}
 }
 
-func placeTable(of []stacks.Site) Table {
+func siteTable(of []stacks.Site) Table {
 	return tableOf("places", []format.Column[stacks.Site]{
 		figure("share", "", "share", format.Share),
-		words("where", format.Place),
+		words("where", format.Site),
 		words("in", func(p stacks.Site) string { return p.Function }),
 	}, of)
 }

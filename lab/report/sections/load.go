@@ -47,8 +47,8 @@ func load(r *report.Report) Section {
 	)}
 }
 
-// judged says whether a load met its SLO, and what a closed loop hides.
-func judged(l *view.Load) (out []Block) {
+// judged makes the blocks that say whether a load met its SLO, and what a closed loop hides.
+func judged(l *view.SingleLoad) (out []Block) {
 	if l.Run.Load.Model == "closed" {
 		out = append(out, Text{Class: "note", Spans: plain(view.ClosedNote + ": while the server stalls no requests are sent to it, so their waits are missing from these figures. Use -r RATE for the open model.")})
 	}
@@ -57,14 +57,14 @@ func judged(l *view.Load) (out []Block) {
 		return out
 	case v.Met:
 		return append(out, Text{Spans: plain("The SLO was met.")})
-	case format.Unjudged(*v) != "":
-		return append(out, Text{Spans: plain("The SLO was not judged: " + format.Unjudged(*v) + ".")})
+	case format.Inconclusive(*v) != "":
+		return append(out, Text{Spans: plain("The SLO was not judged: " + format.Inconclusive(*v) + ".")})
 	}
 	return append(out, Text{Spans: plain("The SLO was missed:")}, List{Items: lines(format.Missed(l.Verdict))})
 }
 
 // quantiles makes the block of a load's latencies and of how it was sent.
-func quantiles(l *view.Load) Block {
+func quantiles(l *view.SingleLoad) Block {
 	run, t := l.Run, l.Run.Totals
 	flows := run.Load.Steps != nil
 	of := Table{Name: "percentiles", ShortHeads: true, Columns: []Column{{Head: "ms", Short: "ms"}}}
@@ -128,7 +128,7 @@ func comma(s string) string {
 }
 
 // classTable makes the table of latencies by request class, or by step of flows.
-func classTable(l *view.Load, of []view.Latency) []Block {
+func classTable(l *view.SingleLoad, of []view.Latency) []Block {
 	name, heading := "class", "By request class"
 	if l.Run.Load.Steps != nil {
 		name, heading = "step", "By step"
@@ -149,7 +149,7 @@ func classTable(l *view.Load, of []view.Latency) []Block {
 }
 
 // counted returns what became of a load's requests, for a terminal.
-func counted(l *view.Load) (out []Block) {
+func counted(l *view.SingleLoad) (out []Block) {
 	t := l.Run.Totals
 	errors := maps.Clone(t.Errors)
 	delete(errors, format.StatusError) // the line of answers names their statuses
@@ -171,7 +171,7 @@ func counted(l *view.Load) (out []Block) {
 }
 
 // completed returns what became of a load's requests, for Markdown.
-func completed(l *view.Load) string {
+func completed(l *view.SingleLoad) string {
 	t := l.Run.Totals
 	if t.ReceiveOnly() {
 		return l.Counts() + "."
@@ -180,7 +180,7 @@ func completed(l *view.Load) string {
 }
 
 // answered returns the number of which the counts of statuses are shares.
-func answered(l *view.Load) (n int64) {
+func answered(l *view.SingleLoad) (n int64) {
 	if l.Run.Load.Steps == nil {
 		return l.Run.Totals.Offered
 	}

@@ -120,7 +120,7 @@ func Runs(of []view.Run) Table {
 			return fmt.Sprint(r.Round)
 		}),
 		value("offered", "per second", func(r view.Run) format.Value { return r.Offered }),
-		value("achieved", "per second", func(r view.Run) format.Value { return r.Achieved }),
+		value("achieved", "per second", func(r view.Run) format.Value { return r.Throughput }),
 		value("p50", "ms", func(r view.Run) format.Value { return r.P50 }),
 		value("p99", "ms", func(r view.Run) format.Value { return r.P99 }),
 		figure("errors", "", "", func(r view.Run) string { return format.Percent(r.Errors) }),
@@ -129,7 +129,7 @@ func Runs(of []view.Run) Table {
 			switch {
 			case !r.Judged:
 				return ""
-			case r.Unjudged != "" && !r.Met:
+			case r.Inconclusive != "" && !r.Met:
 				return "not judged"
 			}
 			return format.Met(r.Met, "")
@@ -145,7 +145,7 @@ func Runs(of []view.Run) Table {
 	t.Class, t.Columns[10].Class = "tall", "remarks"
 	for i, r := range of {
 		row := &t.Rows[i]
-		row.Cells[9].Title = r.Unjudged
+		row.Cells[9].Title = r.Inconclusive
 		if r.Invalid != "" {
 			row.Class, row.Cells[10].Strong = "invalid", "invalid: "+r.Invalid
 		}

@@ -2,9 +2,9 @@
 // order of the sections is the same for the terminal, Markdown and the page.
 //
 // Each section is made by an emitter, a function that returns an empty section if the report has
-// no evidence for it; the table emitters lists them. A block says what to show; packages text and
-// html walk the blocks and decide how they look. The published JSON (jsonv1) is not made from
-// sections. The package starts no goroutines.
+// nothing for it; the table emitters lists them. A block says what to show; packages text and html
+// walk the blocks and decide how they look. The published JSON (jsonv1) is not made from sections.
+// The package starts no goroutines.
 package sections
 
 import (
@@ -14,7 +14,7 @@ import (
 	"dyno/lab/report/format"
 )
 
-// Medium is a set of outputs, as bits.
+// Medium is a set of outputs, each of them a bit.
 type Medium uint8
 
 // The outputs.
@@ -98,7 +98,7 @@ type Section struct {
 	ID    string
 	Title string
 	Nav   string // its name in the page's navigation; empty: Title
-	// Blocks are empty if the report has no evidence for the section.
+	// Blocks are empty if the report has nothing for the section.
 	Blocks []Block
 }
 
@@ -282,10 +282,12 @@ func tableOf[T any](name string, columns []format.Column[T], of []T) Table {
 	return t
 }
 
+// words makes a column of texts.
 func words[T any](head string, cell func(T) string) format.Column[T] {
 	return format.Column[T]{Head: head, Short: head, Cell: cell}
 }
 
+// figure makes a column of numbers.
 func figure[T any](head, unit, short string, cell func(T) string) format.Column[T] {
 	return format.Column[T]{Head: head, Unit: unit, Short: short, Number: true, Cell: cell}
 }

@@ -67,7 +67,7 @@ type Bars struct{ *report.Report }
 
 func stepTable(r *report.Report, columns []report.StepColumn) Table {
 	most := 0.0
-	var of []*report.Step
+	var of []*report.VariantResult
 	for i := range r.Steps {
 		of = append(of, &r.Steps[i])
 		if c := r.Steps[i].Capacity; c.Known() {
@@ -128,7 +128,7 @@ func rateTable(of []capacity.RatePoint) Table {
 	}
 	t := tableOf("rates", []format.Column[capacity.RatePoint]{
 		rate("offered", "per second", "offered/s", func(s capacity.RatePoint) float64 { return s.OfferedPerS }),
-		rate("achieved", "per second", "achieved/s", func(s capacity.RatePoint) float64 { return s.AchievedPerS }),
+		rate("achieved", "per second", "achieved/s", func(s capacity.RatePoint) float64 { return s.ThroughputPerS }),
 		rate("p50", "ms", "p50 ms", func(s capacity.RatePoint) float64 { return s.P50Ms }),
 		rate("p99", "ms", "p99 ms", func(s capacity.RatePoint) float64 { return s.P99Ms }),
 		roomy(rate("p99.9", "ms", "", func(s capacity.RatePoint) float64 { return s.P999Ms })),

@@ -19,7 +19,7 @@ type Assembly struct {
 // Assemblies are the variants' assemblies, as recorded by each one's first run.
 func Assemblies(e *record.Experiment) []Assembly {
 	var out []Assembly
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		v, _ := e.Variant(name)
 		a := Assembly{Variant: name, Args: format.Command(v.Args)}
 		for _, r := range e.Runs {

@@ -1,10 +1,10 @@
 package view
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
-	"sort"
 
 	"dyno/lab/record"
 	"dyno/lab/report/format"
@@ -20,7 +20,7 @@ type Chart struct {
 	YName  string         `json:"y_name"`
 	Log    bool           `json:"log"`
 	Bound  format.Value   `json:"bound"` // the SLO's line; null: none
-	Legend string         `json:"-"`     // in words
+	Legend string         `json:"-"`     // says what the lines are
 }
 
 // Group is a variant's lines; they are shown and hidden together.
@@ -55,33 +55,33 @@ func (p point) median(read func(*record.Run) float64) float64 {
 			all = append(all, v)
 		}
 	}
-	sort.Float64s(all)
+	slices.Sort(all)
 	return format.Median(all)
 }
 
 // points groups a variant's valid runs by offered rate, in order.
 func points(e *record.Experiment, variant string) []point {
 	runs := e.Select(func(r *record.Run) bool {
-		return r.Spec.Variant == variant && r.Spec.Role != record.RoleAblation && !r.Spec.Diagnostic() && r.Invalid == "" && offeredOf(r) > 0
+		return r.Spec.Variant == variant && r.Spec.Role != record.RoleAblation && !r.Spec.Diagnostic() && r.Invalid == "" && plannedRate(r) > 0
 	})
-	sort.SliceStable(runs, func(i, j int) bool { return offeredOf(runs[i]) < offeredOf(runs[j]) })
+	slices.SortStableFunc(runs, func(a, b *record.Run) int { return cmp.Compare(plannedRate(a), plannedRate(b)) })
 	var out []point
 	for _, r := range runs {
-		if n := len(out); n > 0 && offeredOf(r) <= out[n-1].offered*(1+nearRates) {
+		if n := len(out); n > 0 && plannedRate(r) <= out[n-1].offered*(1+nearRates) {
 			out[n-1].runs = append(out[n-1].runs, r)
 			continue
 		}
-		out = append(out, point{offered: offeredOf(r), runs: []*record.Run{r}})
+		out = append(out, point{offered: plannedRate(r), runs: []*record.Run{r}})
 	}
 	for i := range out {
-		out[i].offered = format.Significant(out[i].median(offeredOf), 4)
+		out[i].offered = format.Significant(out[i].median(plannedRate), 4)
 	}
 	return out
 }
 
-// offeredOf is the planned rate if there was one: the rate actually offered varies a little around
-// it.
-func offeredOf(r *record.Run) float64 {
+// plannedRate is the rate that was planned or, without a plan, offered. The offered rate varies a
+// little around a planned one.
+func plannedRate(r *record.Run) float64 {
 	if r.Spec.Rate > 0 {
 		return r.Spec.Rate
 	}
@@ -98,7 +98,7 @@ type reading struct {
 func newChart(e *record.Experiment, c Chart, readings ...reading) Chart {
 	at := map[string]map[float64]point{}
 	xs := map[float64]bool{}
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		at[name] = map[float64]point{}
 		for _, p := range points(e, name) {
 			at[name][p.offered] = p
@@ -106,7 +106,7 @@ func newChart(e *record.Experiment, c Chart, readings ...reading) Chart {
 		}
 	}
 	c.X = slices.Sorted(maps.Keys(xs))
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		if len(at[name]) == 0 {
 			continue
 		}
@@ -161,8 +161,8 @@ func latencyChart(e *record.Experiment) Chart {
 		ID: "chart-latency", Title: "Latency", XName: "offered, per second", YName: name + " time, ms", Log: true, Bound: format.P99Bound(e.SLO),
 		Legend: "p99 as a line, p50 dashed, against the offered rate",
 	},
-		reading{"p99", func(r *record.Run) float64 { return format.Positive(r.SLO.Observed(r.Totals).P99) }},
-		reading{"p50", func(r *record.Run) float64 { return format.Positive(r.SLO.Observed(r.Totals).P50) }})
+		reading{"p99", p99Of},
+		reading{"p50", p50Of})
 }
 
 // flowChart shows the accepted, delivered and refused rates.
@@ -175,6 +175,9 @@ func flowChart(e *record.Experiment) Chart {
 		reading{"delivered", deliveredOf},
 		reading{"refused", refusedOf})
 }
+
+func p50Of(r *record.Run) float64 { return format.Positive(r.SLO.Observed(r.Totals).P50) }
+func p99Of(r *record.Run) float64 { return format.Positive(r.SLO.Observed(r.Totals).P99) }
 
 // acceptedOf is the rate of successful responses.
 func acceptedOf(r *record.Run) float64 {

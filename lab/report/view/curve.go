@@ -35,7 +35,7 @@ type Dot struct {
 // Curves are the load curves of all variants that have one, without their capacities.
 func Curves(e *record.Experiment) (out []Curve) {
 	rows := Trials(e)
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		c := Curve{Variant: name, Capacity: format.Unknown}
 		for _, s := range e.SlicesOf(record.SliceSLO, func(s *record.Slice) bool {
 			return s.Variant == name && s.Role == record.RoleMeasure && capacity.WhyExcluded(s) == "" && s.Latency.P99 > 0

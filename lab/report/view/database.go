@@ -21,7 +21,7 @@ type Database struct {
 // DatabasesOf returns each variant's figures at its capacity, or else at its highest load, or else
 // from any run; each from its last run with figures.
 func DatabasesOf(e *record.Experiment, atCapacity func(variant string) []*record.Run) (out []Database) {
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		for _, runs := range [][]*record.Run{atCapacity(name), saturated(e, name), counting(e, name)} {
 			if found := databasesOf(name, runs); len(found) > 0 {
 				out = append(out, found...)
@@ -41,9 +41,9 @@ func counting(e *record.Experiment, variant string) []*record.Run {
 
 func databasesOf(variant string, runs []*record.Run) (out []Database) {
 	for _, r := range slices.Backward(runs) {
-		for _, told := range facts.Databases(r) {
-			d := Database{Variant: variant, Run: format.Run(r), Database: told}
-			for _, f := range findings.Database(r, told) {
+		for _, reported := range facts.Databases(r) {
+			d := Database{Variant: variant, Run: format.Run(r), Database: reported}
+			for _, f := range findings.Database(r, reported) {
 				d.Remarks = append(d.Remarks, f.Text)
 			}
 			out = append(out, d)

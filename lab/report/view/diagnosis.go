@@ -10,18 +10,19 @@ import (
 	"dyno/lab/report/format"
 )
 
-// Complete prepares diagnoses for JSON, in which this schema has no null lists and no NaN.
+// Complete returns the diagnoses in the form of the published JSON, which has no null lists and no
+// NaN.
 func Complete(ds []diagnose.Diagnosis) []diagnose.Diagnosis {
 	out := slices.Clone(ds)
 	for i := range out {
 		d := &out[i]
-		d.Also, d.Sites, d.Evidence = format.Filled(d.Also), finitePlaces(d.Sites), finiteEvidence(d.Evidence)
+		d.Also, d.Sites, d.Evidence = format.Filled(d.Also), finiteSites(d.Sites), finiteEvidence(d.Evidence)
 		d.Interventions, d.Unseen, d.Warnings = format.Filled(d.Interventions), format.Filled(d.Unseen), format.Filled(d.Warnings)
 		d.CapacityPerS, d.PeakPerS = format.Finite(d.CapacityPerS), format.Finite(d.PeakPerS)
 		d.Findings = slices.Clone(format.Filled(d.Findings))
 		for j := range d.Findings {
 			f := &d.Findings[j]
-			f.Evidence, f.Sites = finiteEvidence(f.Evidence), finitePlaces(f.Sites)
+			f.Evidence, f.Sites = finiteEvidence(f.Evidence), finiteSites(f.Sites)
 		}
 		signals := rules.Signals{}
 		for name, v := range d.Signals {
@@ -38,7 +39,7 @@ func finiteEvidence(in []findings.Evidence) []findings.Evidence {
 	return slices.DeleteFunc(slices.Clone(format.Filled(in)), func(e findings.Evidence) bool { return !format.Value(e.Value).Known() })
 }
 
-func finitePlaces(in []stacks.Site) []stacks.Site {
+func finiteSites(in []stacks.Site) []stacks.Site {
 	out := slices.Clone(format.Filled(in))
 	for i := range out {
 		out[i].Share = format.Finite(out[i].Share)

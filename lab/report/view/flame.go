@@ -93,7 +93,7 @@ func FlamesOf(e *record.Experiment) *Profiles {
 	out := &Profiles{}
 	var trees []*frame
 	missing := map[string][]string{}
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		run := profiledRun(e, name)
 		if run == nil {
 			continue

@@ -33,27 +33,23 @@ func TestTooManyGraphsAreSaid(t *testing.T) {
 func TestOrigins(t *testing.T) {
 	for _, c := range []struct {
 		function, file string
-		pkg            string
 		want           int
 	}{
-		{"net/http.(*conn).serve", "/usr/local/go/src/net/http/server.go", "net/http", originStd},
-		{"net/http.(*conn).serve", "net/http/server.go", "net/http", originStd},
-		{"runtime.mallocgc", "/usr/local/go/src/runtime/malloc.go", "runtime", originRuntime},
-		{"internal/runtime/maps.(*Map).Put", "", "internal/runtime/maps", originRuntime},
-		{"memeqbody", "/usr/local/go/src/internal/bytealg/equal_amd64.s", "memeqbody", originRuntime},
-		{"main.main", "/src/main.go", "main", originService},
-		{"dyno/parts/queue.(*Ring[go.shape.string]).Put", "dyno/parts/queue/ring.go", "dyno/parts/queue", originService},
-		{"dyno/parts/queue.Put[github.com/x/y.Z]", "", "dyno/parts/queue", originService},
-		{"github.com/jackc/pgx/v5.(*Conn).Query", "/home/me/go/pkg/mod/github.com/jackc/pgx/v5@v5.7.1/conn.go", "github.com/jackc/pgx/v5", originLibrary},
-		{"github.com/acme/shop.Serve", "/home/me/shop/serve.go", "github.com/acme/shop", originService},
-		{"example.com/x.F", "/home/me/shop/vendor/example.com/x/x.go", "example.com/x", originLibrary},
-		{summedUp, "", "(rest)", originRest},
+		{"net/http.(*conn).serve", "/usr/local/go/src/net/http/server.go", originStd},
+		{"net/http.(*conn).serve", "net/http/server.go", originStd},
+		{"runtime.mallocgc", "/usr/local/go/src/runtime/malloc.go", originRuntime},
+		{"internal/runtime/maps.(*Map).Put", "", originRuntime},
+		{"memeqbody", "/usr/local/go/src/internal/bytealg/equal_amd64.s", originRuntime},
+		{"main.main", "/src/main.go", originService},
+		{"dyno/parts/queue.(*Ring[go.shape.string]).Put", "dyno/parts/queue/ring.go", originService},
+		{"dyno/parts/queue.Put[github.com/x/y.Z]", "", originService},
+		{"github.com/jackc/pgx/v5.(*Conn).Query", "/home/me/go/pkg/mod/github.com/jackc/pgx/v5@v5.7.1/conn.go", originLibrary},
+		{"github.com/acme/shop.Serve", "/home/me/shop/serve.go", originService},
+		{"example.com/x.F", "/home/me/shop/vendor/example.com/x/x.go", originLibrary},
+		{summedUp, "", originRest},
 	} {
 		if got := originOf(c.function, c.file); got != c.want {
 			t.Errorf("%s in %s: origin %d, want %d", c.function, c.file, got, c.want)
-		}
-		if got := packageOf(c.function); got != c.pkg {
-			t.Errorf("%s: package %s, want %s", c.function, got, c.pkg)
 		}
 	}
 }

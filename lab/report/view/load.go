@@ -15,8 +15,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Load is one load in detail.
-type Load struct {
+// SingleLoad is one load in detail.
+type SingleLoad struct {
 	Run     *record.Run
 	Verdict *capacity.Verdict // nil: no SLO
 	Tails   []Tail
@@ -35,7 +35,7 @@ type TailPoint struct {
 }
 
 // ReadTails reads the distributions of a run that is in a folder.
-func (l *Load) ReadTails() error {
+func (l *SingleLoad) ReadTails() error {
 	if l.Run.Dir == "" {
 		return nil
 	}
@@ -84,7 +84,7 @@ type Latency struct {
 const ClosedNote = "closed-loop: hides stalls"
 
 // Latencies are the distributions that a load recorded, in ms; none of sessions that only receive.
-func (l *Load) Latencies() []Latency {
+func (l *SingleLoad) Latencies() []Latency {
 	t := l.Run.Totals
 	if t.ReceiveOnly() {
 		return nil
@@ -106,7 +106,7 @@ func (l *Load) Latencies() []Latency {
 }
 
 // Classes are the latencies of the request classes, or of the steps of flows in their order.
-func (l *Load) Classes() (out []Latency) {
+func (l *SingleLoad) Classes() (out []Latency) {
 	of := l.Run.Totals.Classes
 	names := slices.Sorted(maps.Keys(of))
 	if steps := l.Run.Load.Steps; steps != nil {
@@ -119,7 +119,7 @@ func (l *Load) Classes() (out []Latency) {
 }
 
 // Counts is what became of the load.
-func (l *Load) Counts() string {
+func (l *SingleLoad) Counts() string {
 	t := l.Run.Totals
 	if t.ReceiveOnly() {
 		return fmt.Sprintf("frames received %s, sessions opened %s, lost %s", format.Count(t.Work(l.Run.Length)), format.Count(t.Sessions.Opened), format.Count(t.Sessions.Lost))
@@ -128,7 +128,7 @@ func (l *Load) Counts() string {
 }
 
 // Answer is the result in one sentence.
-func (l *Load) Answer() string {
+func (l *SingleLoad) Answer() string {
 	t := l.Run.Totals
 	q := l.Run.SLO.Observed(t)
 	text := fmt.Sprintf("Of %s offered, %s came back, p99 %s ms, %s failed",
@@ -149,15 +149,15 @@ func (l *Load) Answer() string {
 		return text + "."
 	case v.Met:
 		return text + ": the SLO was met."
-	case format.Unjudged(*v) != "":
-		return text + ": the SLO was not judged (" + format.Unjudged(*v) + ")."
+	case format.Inconclusive(*v) != "":
+		return text + ": the SLO was not judged (" + format.Inconclusive(*v) + ")."
 	default:
 		return text + ": " + l.MissedText() + "."
 	}
 }
 
 // MissedText states how a single load missed its SLO, and whether a disturbance may be the cause.
-func (l *Load) MissedText() string {
+func (l *SingleLoad) MissedText() string {
 	text := "the SLO was missed (" + strings.Join(format.Missed(l.Verdict), "; ") + ")"
 	if d := l.Run.Disturbed; d != "" {
 		text += ", which is in doubt: " + d

@@ -26,16 +26,16 @@ type RatioRow struct {
 	Verdict  string
 }
 
-// BlockRatios collects the rounds of a comparison by turns, by each metric.
+// BlockRatios collects the blocks of a comparison by turns, by each metric.
 func BlockRatios(e *record.Experiment, metrics []compare.Comparison) (out []Ratios) {
 	for _, m := range metrics {
-		over, twin := m.B+" over "+m.A, m.A+"'s twin over "+m.A
+		over := m.B + " over " + m.A
 		one := Ratios{Metric: m.Metric, Rows: []RatioRow{{over, nil, format.Measured(m.Ratio), format.IntervalOf(m.Interval), m.Verdict}}}
 		if read := blockReaders[m.Metric]; read != nil {
 			one.Rows[0].Ratios = blockRatios(e, read, record.RoleMeasure, m.B, m.A)
 			again := blockRatios(e, read, record.RoleControl, m.A, m.A)
 			if len(again) > 0 {
-				one.Rows = append(one.Rows, RatioRow{twin, again, format.Unknown, format.IntervalOf(m.NoiseFloor), ""})
+				one.Rows = append(one.Rows, RatioRow{m.A + "'s twin over " + m.A, again, format.Unknown, format.IntervalOf(m.NoiseFloor), ""})
 			}
 		}
 		out = append(out, one)
@@ -44,9 +44,9 @@ func BlockRatios(e *record.Experiment, metrics []compare.Comparison) (out []Rati
 }
 
 // blockReaders read a metric from a work slice.
-var blockReaders = map[string]func(*record.Slice) float64{"work": (*record.Slice).PerS, "cpu": (*record.Slice).CPUMicros}
+var blockReaders = map[string]func(*record.Slice) float64{compare.MetricWork: (*record.Slice).PerS, compare.MetricCPU: (*record.Slice).CPUMicros}
 
-// blockRatios are b over a in each round in which both have a work slice; b in a role, a measured.
+// blockRatios are b, in a role, over a, as measured, in each block in which both have a work slice.
 func blockRatios(e *record.Experiment, read func(*record.Slice) float64, role, b, a string) (out []float64) {
 	base := map[[2]int]float64{}
 	for _, s := range e.SlicesOf(record.SliceWork, func(s *record.Slice) bool {
@@ -62,11 +62,11 @@ func blockRatios(e *record.Experiment, read func(*record.Slice) float64, role, b
 	return out
 }
 
-// kneeRatio compares two variants by the rates at which half of their slices meet the SLO.
-func kneeRatio(e *record.Experiment, a, b string, peak func(variant string) float64) compare.Comparison {
+// rate50Ratio compares two variants by the rates at which half of their slices meet the SLO.
+func rate50Ratio(e *record.Experiment, a, b string, peak func(variant string) float64) compare.Comparison {
 	of := func(variant string) capacity.Estimate {
-		votes, _ := capacity.TrialsOf(e.Slices, record.RoleMeasure, variant)
-		return capacity.FitTrials(votes, peak(variant))
+		trials, _ := capacity.TrialsOf(e.Slices, record.RoleMeasure, variant)
+		return capacity.FitTrials(trials, peak(variant))
 	}
 	x, y := of(a), of(b)
 	if x.Rate50 <= 0 || y.Rate50 <= 0 {
@@ -79,7 +79,7 @@ func kneeRatio(e *record.Experiment, a, b string, peak func(variant string) floa
 func TurnMetrics(e *record.Experiment, a, b string, peak func(string) float64) []compare.Comparison {
 	of := func(metric string) compare.Comparison {
 		if metric == compare.MetricCapacity {
-			return kneeRatio(e, a, b, peak)
+			return rate50Ratio(e, a, b, peak)
 		}
 		return compare.Between(e, metric, a, b, nil)
 	}

@@ -21,7 +21,7 @@ const longestPause = 10_000
 func PausesOf(e *record.Experiment, atCapacity func(variant string) []*record.Run) (out []Pauses) {
 	counts := map[string]map[int]int64{}
 	lo, hi := math.MaxInt, math.MinInt
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		n := countPauses(atCapacity(name))
 		if len(n) == 0 {
 			n = countPauses(saturated(e, name))
@@ -31,7 +31,7 @@ func PausesOf(e *record.Experiment, atCapacity func(variant string) []*record.Ru
 		}
 		counts[name] = n
 	}
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		if len(counts[name]) == 0 {
 			continue
 		}

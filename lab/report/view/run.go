@@ -8,22 +8,22 @@ import (
 
 // Run is one line of the list of runs.
 type Run struct {
-	ID        string
-	Role      string
-	Variant   string
-	Round     int
-	Offered   format.Value // per second
-	Achieved  format.Value
-	Delivered format.Value
-	P50, P99  format.Value // ms, of the latency that the SLO bounds
-	Errors    format.Value // share of the requests
-	CPU       format.Value // us per request
-	Met       bool
-	Judged    bool   // the run has an SLO
-	Unjudged  string // why the run neither met nor missed its SLO
-	Misses    []string
-	Invalid   string
-	Warnings  []string
+	ID           string
+	Role         string
+	Variant      string
+	Round        int
+	Offered      format.Value // per second
+	Throughput   format.Value // per second; of sessions to which nothing is sent: frames
+	Delivered    format.Value // per second
+	P50, P99     format.Value // ms, of the latency that the SLO bounds
+	Errors       format.Value // share of the requests
+	CPU          format.Value // us per request
+	Met          bool
+	Judged       bool   // the run has an SLO
+	Inconclusive string // why the run neither met nor missed its SLO
+	Misses       []string
+	Invalid      string
+	Warnings     []string
 }
 
 // NewRun reads the line of a run; a nil verdict means that the run was not judged.
@@ -35,12 +35,12 @@ func NewRun(r *record.Run, verdict *capacity.Verdict) Run {
 	}
 	out := Run{
 		ID: r.ID, Role: r.Spec.Role, Variant: r.Spec.Variant, Round: r.Spec.Round,
-		Offered: format.Measured(t.OfferedPerS), Achieved: format.Value(t.ThroughputPerS), Delivered: format.Measured(t.DeliveredPerS),
+		Offered: format.Measured(t.OfferedPerS), Throughput: format.Value(t.ThroughputPerS), Delivered: format.Measured(t.DeliveredPerS),
 		P50: format.Measured(q.P50), P99: format.Measured(q.P99), Errors: format.Value(t.ErrorShare()), CPU: format.Unknown,
-		Met: v.Met, Judged: judged, Unjudged: format.Unjudged(v), Misses: format.Missed(&v), Invalid: r.Invalid, Warnings: r.Warnings,
+		Met: v.Met, Judged: judged, Inconclusive: format.Inconclusive(v), Misses: format.Missed(&v), Invalid: r.Invalid, Warnings: r.Warnings,
 	}
 	if t.ReceiveOnly() {
-		out.Achieved = format.Value(t.FramesPerS())
+		out.Throughput = format.Value(t.FramesPerS())
 	}
 	if t.Server != nil {
 		out.CPU = format.Measured(t.Server.CPUMicrosPerRequest)

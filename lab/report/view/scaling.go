@@ -52,14 +52,14 @@ func ByConcurrency(e *record.Experiment) bool {
 func NewScaling(e *record.Experiment, verdicts map[string]capacity.Verdict) *Scaling {
 	s := &Scaling{Bound: format.Unknown}
 	s.Tail, s.Bound = tailOf(e.SLO)
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		v, _ := e.Variant(name)
 		c := ScalingCurve{Variant: name, Units: v.Units, Points: scalingPoints(e, verdicts, name)}
 		if len(c.Points) == 0 {
 			continue
 		}
-		ranked, words := scaling.Rank(c.fitted())
-		c.Ranked, c.Text = format.Filled(ranked), words
+		ranked, text := scaling.Rank(c.fitted())
+		c.Ranked, c.Text = format.Filled(ranked), text
 		s.Curves = append(s.Curves, c)
 	}
 	return s
@@ -87,8 +87,8 @@ func (c *ScalingCurve) fitted() (points []scaling.Point) {
 func scalingPoints(e *record.Experiment, verdicts map[string]capacity.Verdict, variant string) (out []ScalingPoint) {
 	runs := map[int][]*record.Run{}
 	for _, r := range e.Runs {
-		looked := r.Spec.Diagnostic() && r.Spec.Role != record.RoleSaturate
-		if r.Spec.Variant == variant && r.Spec.Role != record.RoleAblation && r.Invalid == "" && r.Axis() == record.AxisConcurrency && !looked && r.Totals.ThroughputPerS > 0 {
+		slowed := r.Spec.Diagnostic() && r.Spec.Role != record.RoleSaturate
+		if r.Spec.Variant == variant && r.Spec.Role != record.RoleAblation && r.Invalid == "" && r.Axis() == record.AxisConcurrency && !slowed && r.Totals.ThroughputPerS > 0 {
 			runs[r.Spec.Connections] = append(runs[r.Spec.Connections], r)
 		}
 	}
@@ -134,7 +134,7 @@ func (c ScalingCurve) Missing() bool {
 	return slices.ContainsFunc(c.Points, func(p ScalingPoint) bool { return p.Judged && !p.Met })
 }
 
-// Quantile reads the quantile by its label; a quantile in between uses p99, the next higher one.
+// Quantile reads the quantile of a label or, if the point does not have that, the next higher one.
 func (p ScalingPoint) Quantile(label string) format.Value {
 	switch label {
 	case "p50":

@@ -26,7 +26,7 @@ type SessionRun struct {
 
 // NewSessionRuns reads the runs with sessions; nil: there are none.
 func NewSessionRuns(e *record.Experiment, verdicts map[string]capacity.Verdict, capacities map[string]capacity.Result) (c SessionRuns) {
-	order := format.Variants(e)
+	order := e.VariantNames()
 	for _, r := range e.Runs {
 		if r.Axis() != record.AxisSessions || r.Totals.Sessions == nil {
 			continue
@@ -35,7 +35,7 @@ func NewSessionRuns(e *record.Experiment, verdicts map[string]capacity.Verdict, 
 		switch v, judged := verdicts[r.ID]; {
 		case r.Invalid != "":
 			row.Met = "invalid"
-		case judged && format.Unjudged(v) != "" && len(capacities) == 0:
+		case judged && format.Inconclusive(v) != "" && len(capacities) == 0:
 			row.Met = "not judged"
 		case judged && len(capacities) > 0: // as the search judged it; too few completions give a warning
 			found := capacities[r.Spec.Variant]

@@ -22,7 +22,7 @@ type StageRow struct {
 
 // StagesOf returns the stages of the variants, each from its last valid traced run.
 func StagesOf(e *record.Experiment) (out []Staged) {
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		for _, r := range slices.Backward(e.Runs) {
 			if r.Spec.Variant == name && r.Invalid == "" && len(r.Stages) > 0 {
 				out = append(out, Staged{Variant: name, Run: format.Run(r), Rows: stageRows(r.Stages)})

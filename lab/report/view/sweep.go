@@ -71,7 +71,7 @@ func ConstantRates(e *record.Experiment) *record.Experiment {
 func NewSweep(all *record.Experiment) (s *Sweep, charts []Chart, many bool) {
 	e := ConstantRates(all)
 	s = &Sweep{}
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		for _, p := range points(e, name) {
 			s.Rows = append(s.Rows, newSweepRow(name, p))
 		}
@@ -99,7 +99,7 @@ const MostLines = 8
 // comparable groups the variants by their offered rates.
 func comparable(e *record.Experiment) (groups [][]record.Variant) {
 	index := map[string]int{}
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		rates := map[float64]bool{}
 		for _, r := range e.Runs {
 			if r.Spec.Variant == name {
@@ -178,11 +178,11 @@ func newPanel(e *record.Experiment, variants []record.Variant) *Panel {
 
 func newSweepRow(variant string, p point) Row {
 	return Row{
-		Variant: variant, Offered: format.Value(p.median(cameIn)),
+		Variant: variant, Offered: format.Value(p.median(offeredRate)),
 		Accepted:  format.Value(p.median(acceptedOf)),
 		Delivered: format.Value(p.median(deliveredOf)),
 		Refused:   format.Value(p.median(refusedOf)),
-		P50:       format.Value(p.median(func(r *record.Run) float64 { return format.Positive(r.SLO.Observed(r.Totals).P50) })),
+		P50:       format.Value(p.median(p50Of)),
 		P99:       format.Value(p.median(p99Of)),
 		CPU: format.Value(p.median(func(r *record.Run) float64 {
 			if r.Totals.Server == nil {
@@ -193,10 +193,8 @@ func newSweepRow(variant string, p point) Row {
 	}
 }
 
-// cameIn is the rate actually offered: random gaps make it differ a little from the plan.
-func cameIn(r *record.Run) float64 { return format.Positive(r.Totals.OfferedPerS) }
-
-func p99Of(r *record.Run) float64 { return format.Positive(r.SLO.Observed(r.Totals).P99) }
+// offeredRate is the rate that was offered: random gaps make it differ a little from the planned rate.
+func offeredRate(r *record.Run) float64 { return format.Positive(r.Totals.OfferedPerS) }
 
 // deliveredOf is the rate of deliveries; unknown without any.
 func deliveredOf(r *record.Run) float64 {
@@ -240,8 +238,9 @@ func (p *Panel) latencyChart(e *record.Experiment, index int) Chart {
 // mostInflections is the number of inflections listed.
 const mostInflections = 40
 
-// Inflections returns the joint detector's results of every valid run, except those under a rising
-// rate, which have their own table. Joint ones come first; left is the number not listed.
+// Inflections returns the moments that capacity.Inflections finds in every valid run, except those
+// under a rising rate, which have their own table. Joint ones come first; left is the number not
+// listed.
 func Inflections(e *record.Experiment) (out []Inflection, left int) {
 	for _, r := range ConstantRates(e).Runs {
 		if r.Invalid != "" {
@@ -267,7 +266,7 @@ func (p *Panel) flows(e *record.Experiment) {
 	for _, v := range p.variants {
 		f := Flow{Name: p.short[v.Name]}
 		for _, pt := range points(e, v.Name) {
-			f.Offered = append(f.Offered, pt.median(cameIn))
+			f.Offered = append(f.Offered, pt.median(offeredRate))
 			for i, read := range []func(*record.Run) float64{acceptedOf, deliveredOf, refusedOf} {
 				f.Parts[i] = append(f.Parts[i], pt.median(read))
 			}

@@ -60,7 +60,7 @@ func NewTurnPanels(e *record.Experiment) (out TurnPanels) {
 		out.Rounds = append(out.Rounds, i+1)
 	}
 	for _, f := range turnFigures {
-		for _, name := range format.Variants(e) {
+		for _, name := range e.VariantNames() {
 			line := TurnLine{name, make(format.Numbers, n-left)}
 			for i := range line.Y {
 				line.Y[i] = math.NaN()

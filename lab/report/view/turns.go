@@ -24,7 +24,7 @@ type VariantSoFar struct {
 
 // SoFar returns the current results of all variants.
 func SoFar(e *record.Experiment) (out []VariantSoFar) {
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		so := VariantSoFar{Variant: name, Rate: format.Unknown, P99: format.Unknown}
 		var work, cpu []float64
 		for i := range e.Slices {
@@ -135,7 +135,7 @@ func SummariseTurns(e *record.Experiment) *TurnsSummary {
 
 // LeftOut counts the SLO slices left out because of other processes or the hypervisor.
 func LeftOut(e *record.Experiment) (n int) {
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		_, left := capacity.TrialsOf(e.Slices, record.RoleMeasure, name)
 		n += left
 	}
@@ -154,7 +154,7 @@ const perTrialRow = 5
 
 // Trials summarises the SLO slices of the variants by rate.
 func Trials(e *record.Experiment) (out []TrialRow) {
-	for _, name := range format.Variants(e) {
+	for _, name := range e.VariantNames() {
 		of, _ := capacity.TrialSlices(e.Slices, record.RoleMeasure, name)
 		slices.SortStableFunc(of, func(a, b *record.Slice) int { return cmp.Compare(a.Rate, b.Rate) })
 		size := max(perTrialRow, (len(of)+7)/8)
