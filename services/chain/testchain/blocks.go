@@ -15,6 +15,41 @@ import (
 
 func clockNow() time.Time { return time.Now() }
 
+// append makes a block the last one. Its state is c.root.
+func (c *Chain) append(block *types.Block, receipts types.Receipts) {
+	c.add(&sealed{block, receipts, c.root})
+	c.work++
+	c.turn()
+}
+
+// add adds a block with what was computed of it.
+func (c *Chain) add(s *sealed) {
+	n := s.block.NumberU64()
+	c.blocks = append(c.blocks, s)
+	c.byHash[s.block.Hash()] = n
+	for i, tx := range s.block.Transactions() {
+		c.index[tx.Hash()] = place{n, uint32(i)}
+	}
+}
+
+// turn wakes those who follow the blocks.
+func (c *Chain) turn() {
+	close(c.grown)
+	c.grown = make(chan struct{})
+}
+
+// truncate takes back the blocks from a number on.
+func (c *Chain) truncate(count int) {
+	for _, s := range c.blocks[count:] {
+		delete(c.byHash, s.block.Hash())
+		for _, tx := range s.block.Transactions() {
+			delete(c.index, tx.Hash())
+		}
+	}
+	clear(c.blocks[count:])
+	c.blocks = c.blocks[:count]
+}
+
 // at returns a block; store.ErrNotFound if there is none.
 func (c *Chain) at(number uint64) (*sealed, error) {
 	c.mu.RLock()

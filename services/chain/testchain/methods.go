@@ -3,6 +3,7 @@ package testchain
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -38,7 +39,9 @@ func methods(c *Chain) map[string]jsonrpc.Method {
 			return c.do(name, json.RawMessage(append([]byte(nil), params...)))
 		}
 		for _, n := range append([]string{name}, others...) {
-			all[n] = method
+			if strings.Contains(n, "_") {
+				all[n] = method
+			}
 		}
 	}
 	read := func(answer func() any, names ...string) {
@@ -50,6 +53,8 @@ func methods(c *Chain) map[string]jsonrpc.Method {
 	read(func() any { c.mu.RLock(); defer c.mu.RUnlock(); return c.intervalSeconds() }, "anvil_getIntervalMining")
 	read(c.metadata, "hardhat_metadata", "anvil_metadata")
 	read(c.nodeInfo, "anvil_nodeInfo")
+	read(func() any { c.mu.RLock(); defer c.mu.RUnlock(); return c.blocks[0].block.Time() }, "anvil_getGenesisTime")
+	read(func() any { c.mu.RLock(); defer c.mu.RUnlock(); return c.coinbase }, "eth_coinbase")
 	read(func() any { return nil }, "anvil_setLoggingEnabled", "hardhat_setLoggingEnabled", "anvil_enableTraces", "anvil_setRpcUrl")
 	for _, name := range []string{"anvil_dumpState", "hardhat_dumpState"} {
 		all[name] = func(context.Context, []byte) (any, error) { return c.dump() }
@@ -73,10 +78,13 @@ func (c *Chain) intervalSeconds() any {
 func (c *Chain) metadata() any {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	head := c.head()
+	head, snapshots := c.head(), map[string]any{}
+	for _, s := range c.snapshots {
+		snapshots[hexutil.EncodeUint64(s.id)] = []any{s.blocks - 1, c.blocks[s.blocks-1].block.Hash()}
+	}
 	return map[string]any{
 		"clientVersion": Version, "chainId": c.genesis.Config.ChainID.Uint64(), "instanceId": c.instance(),
-		"latestBlockNumber": head.Number.Uint64(), "latestBlockHash": head.Hash(), "snapshots": map[string]any{}, "forkedNetwork": nil,
+		"latestBlockNumber": head.Number.Uint64(), "latestBlockHash": head.Hash(), "snapshots": snapshots, "forkedNetwork": nil,
 	}
 }
 

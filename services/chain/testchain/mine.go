@@ -2,6 +2,8 @@ package testchain
 
 import (
 	"context"
+	"encoding/json"
+	"math/big"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -10,6 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"dyno/services/chain/execution"
+	"dyno/services/chain/jsonrpc"
 )
 
 func (c *Chain) head() *types.Header { return c.blocks[len(c.blocks)-1].block.Header() }
@@ -133,4 +136,98 @@ func (a ancestors) Block(n uint64) *types.Block {
 		return a.c.blocks[n].block
 	}
 	return nil
+}
+
+// mineOne makes a block, of the time in seconds or as an object says.
+func (c *Chain) mineOne(params json.RawMessage) (any, error) {
+	var text json.RawMessage
+	if err := jsonrpc.Params(params, 0, &text); err != nil {
+		return nil, err
+	}
+	o := struct{ Timestamp, Blocks *quantity }{}
+	if len(text) > 0 && text[0] == '{' {
+		if err := json.Unmarshal(text, &o); err != nil {
+			return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid argument 0: %v", err)
+		}
+	} else if len(text) > 0 {
+		o.Timestamp = new(quantity)
+		if err := json.Unmarshal(text, o.Timestamp); err != nil {
+			return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid argument 0: %v", err)
+		}
+	}
+	if o.Timestamp != nil && o.Timestamp.Sign() > 0 {
+		t, err := o.Timestamp.uint64()
+		if err == nil {
+			err = c.clock.set(t)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	count := uint64(1)
+	if o.Blocks != nil {
+		count = min(o.Blocks.Uint64(), mostMined)
+	}
+	for range count {
+		if err := c.mine(); err != nil {
+			return nil, err
+		}
+	}
+	return "0x0", nil
+}
+
+// mostMined bounds the blocks of one call.
+const mostMined = 100_000
+
+// mineSpaced is the record of anvil_mine; journals of before have that name where the first block came
+// without its seconds.
+const mineSpaced = "mine"
+
+// mineSpaced makes a number of blocks, each a number of seconds after the one before, as anvil does.
+func (c *Chain) mineSpaced(params json.RawMessage) (any, error) {
+	count, step, err := countAndStep(params)
+	if err != nil {
+		return nil, err
+	}
+	for range count {
+		if step.Sign() > 0 {
+			c.clock.increase(step.Int64(), c.now)
+		}
+		if err := c.mine(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+func countAndStep(params json.RawMessage) (n uint64, step quantity, err error) {
+	count := quantity{*big.NewInt(1)}
+	if err := jsonrpc.Params(params, 0, &count, &step); err != nil {
+		return 0, step, err
+	}
+	switch {
+	case !count.IsUint64() || count.Uint64() > mostMined:
+		return 0, step, jsonrpc.Errorf(jsonrpc.InvalidParams, "at most %d blocks can be mined by one call", mostMined)
+	case step.Cmp(longest) > 0:
+		return 0, step, jsonrpc.Errorf(jsonrpc.InvalidParams, "%v seconds are too many", &step.Int)
+	}
+	return count.Uint64(), step, nil
+}
+
+// mineMany is mineSpaced as Hardhat does it: the first block has the time at which it is made.
+func (c *Chain) mineMany(params json.RawMessage) (any, error) {
+	count, step, err := countAndStep(params)
+	if err != nil {
+		return nil, err
+	}
+	for i := range count {
+		if i > 0 && step.Sign() > 0 {
+			t := c.clock.last + step.Uint64()
+			c.clock.exact = &t
+		}
+		if err := c.mine(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
 }

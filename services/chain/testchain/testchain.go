@@ -243,36 +243,6 @@ func (c *Chain) begin() error {
 	return nil
 }
 
-// append makes a block the last one. Its state is c.root.
-func (c *Chain) append(block *types.Block, receipts types.Receipts) {
-	n := block.NumberU64()
-	c.blocks = append(c.blocks, &sealed{block, receipts, c.root})
-	c.byHash[block.Hash()] = n
-	for i, tx := range block.Transactions() {
-		c.index[tx.Hash()] = place{n, uint32(i)}
-	}
-	c.work++
-	c.turn()
-}
-
-// turn wakes those who follow the blocks.
-func (c *Chain) turn() {
-	close(c.grown)
-	c.grown = make(chan struct{})
-}
-
-// truncate takes back the blocks from a number on.
-func (c *Chain) truncate(count int) {
-	for _, s := range c.blocks[count:] {
-		delete(c.byHash, s.block.Hash())
-		for _, tx := range s.block.Transactions() {
-			delete(c.index, tx.Hash())
-		}
-	}
-	clear(c.blocks[count:])
-	c.blocks = c.blocks[:count]
-}
-
 // replay makes the calls of the journal again, over the last checkpoint if there is one.
 func (c *Chain) replay(ctx context.Context, from uint64, kept *kept) error {
 	var parts *parts // of the checkpoint, until its end

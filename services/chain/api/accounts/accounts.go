@@ -61,6 +61,7 @@ func Methods(node api.Backend, keys Keys, all map[string]jsonrpc.Method) map[str
 		"eth_fillTransaction":  m.fillTransaction,
 		"eth_signTransaction":  m.signTransaction,
 		"eth_sendTransaction":  m.sendTransaction,
+		"eth_sendTransactionSync": m.sendTransactionSync,
 		"eth_sign":             m.sign,
 		"personal_sign":        m.personalSign,
 		"eth_signTypedData_v3": m.signTypedData,
