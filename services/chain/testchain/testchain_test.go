@@ -287,7 +287,7 @@ func TestKilled(t *testing.T) {
 
 // change makes a random call.
 func (s *suite) change(random *rand.Rand) {
-	switch random.IntN(14) {
+	switch random.IntN(16) {
 	case 0, 1, 2:
 		s.send(random.Int64N(9))
 	case 3:
@@ -314,6 +314,10 @@ func (s *suite) change(random *rand.Rand) {
 		if random.IntN(5) == 0 {
 			s.call("anvil_reset")
 		}
+	case 14:
+		s.call("anvil_rollback", random.IntN(3))
+	case 15:
+		s.call("anvil_reorg", random.IntN(3))
 	}
 }
 

@@ -236,8 +236,8 @@ func TestAutomine(t *testing.T) {
 	blocks(2)
 }
 
-// A journal of before makes the blocks that it made then: one for each transaction, also behind a gap, and
-// none when automine came on again.
+// A journal of before makes the blocks that it made then: one for each transaction, also behind a gap, none
+// when automine came on again, and of the times that they had.
 func TestJournalOfBefore(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -268,6 +268,11 @@ func TestJournalOfBefore(t *testing.T) {
 	automine("true")
 	if n := s.Head().Number.Uint64(); n != 2 {
 		t.Errorf("%d blocks, want 2", n)
+	}
+	for record, params := range map[string]string{"evm_increaseTime": `[60]`, "anvil_mine": `["0x3","0x3c"]`} {
+		if err := s.Before(record, params); err != nil {
+			t.Fatal(err)
+		}
 	}
 	before := s.image()
 	s.close()
