@@ -53,11 +53,23 @@ func (c *Chain) truncate(count int) {
 // at returns a block; store.ErrNotFound if there is none.
 func (c *Chain) at(number uint64) (*sealed, error) {
 	c.mu.RLock()
-	defer c.mu.RUnlock()
-	if number >= uint64(len(c.blocks)) {
-		return nil, fmt.Errorf("block %d: %w", number, store.ErrNotFound)
+	s, origin := c.here(number), c.origin
+	c.mu.RUnlock()
+	switch {
+	case s != nil:
+		return s, nil
+	case origin != nil && number < origin.number:
+		return origin.upstream().block(number)
 	}
-	return c.blocks[number], nil
+	return nil, fmt.Errorf("block %d: %w", number, store.ErrNotFound)
+}
+
+// here returns a block of those that were made here, or the first; nil: it is none of them.
+func (c *Chain) here(number uint64) *sealed {
+	if base := c.base(); number >= base && number-base < uint64(len(c.blocks)) {
+		return c.blocks[number-base]
+	}
+	return nil
 }
 
 // Block implements api.Blocks.
@@ -99,23 +111,36 @@ func (c *Chain) Receipts(number uint64) (types.Receipts, error) {
 // Number implements api.Blocks.
 func (c *Chain) Number(hash common.Hash) (uint64, error) {
 	c.mu.RLock()
-	defer c.mu.RUnlock()
 	n, ok := c.byHash[hash]
-	if !ok {
+	origin := c.origin
+	c.mu.RUnlock()
+	switch {
+	case ok:
+		return n, nil
+	case origin == nil:
 		return 0, store.ErrNotFound
 	}
-	return n, nil
+	n, err := origin.upstream().numberOf(hash)
+	if err == nil && n >= origin.number {
+		err = store.ErrNotFound
+	}
+	return n, err
 }
 
 // Transaction implements api.Blocks.
 func (c *Chain) Transaction(hash common.Hash) (number uint64, index uint32, err error) {
 	c.mu.RLock()
-	defer c.mu.RUnlock()
 	at, ok := c.index[hash]
-	if !ok {
-		return 0, 0, store.ErrNotFound
+	origin := c.origin
+	c.mu.RUnlock()
+	switch {
+	case ok:
+	case origin == nil:
+		err = store.ErrNotFound
+	default:
+		at, err = origin.before(hash)
 	}
-	return at.number, at.index, nil
+	return at.number, at.index, err
 }
 
 // Head implements api.States.
@@ -130,22 +155,30 @@ func (c *Chain) StateAt(header *types.Header) (*gethstate.StateDB, error) {
 	c.mu.RLock()
 	n, ok := c.byHash[header.Hash()]
 	if !ok {
+		states := c.states
 		c.mu.RUnlock()
+		if o := states.origin; o != nil && header.Number.Uint64() < o.number {
+			return states.before(header)
+		}
 		return nil, fmt.Errorf("block %d was taken back", header.Number)
 	}
-	root, states := c.blocks[n].root, c.states
+	root, states := c.here(n).root, c.states
 	c.mu.RUnlock()
 	return gethstate.New(root, states)
 }
 
-// Kept implements api.States.
-func (c *Chain) Kept() (oldest, window uint64) { return 0, 0 }
+// Kept implements api.States. What another node has of the blocks before a fork is its own.
+func (c *Chain) Kept() (oldest, window uint64) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.base(), 0
+}
 
 // Grown implements api.Feed.
 func (c *Chain) Grown(number uint64) <-chan struct{} {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if uint64(len(c.blocks)-1) > number {
+	if c.head().Number.Uint64() > number {
 		return past
 	}
 	return c.grown

@@ -75,9 +75,9 @@ var names = map[string][]string{
 	"anvil_removePoolTransactions":       {"hardhat_removePoolTransactions"},
 	"anvil_rollback":                     {},
 	"anvil_reorg":                        {},
-	"anvil_reset":                        {"hardhat_reset"},
 	"anvil_loadState":                    {"hardhat_loadState"},
 	"anvil_setChainId":                   {},
+	"anvil_setRpcUrl":                    {},
 	submit:                               nil, // by Submit only
 }
 
@@ -122,6 +122,9 @@ var calls = map[string]run{
 	"anvil_rollback":                     (*Chain).rollback,
 	"anvil_reorg":                        (*Chain).reorg,
 	"anvil_reset":                        (*Chain).reset,
+	forkRecord:                           (*Chain).fork,
+	readOf:                               (*Chain).learn,
+	"anvil_setRpcUrl":                    one((*Chain).setURL),
 	"anvil_loadState":                    one((*Chain).load),
 	"anvil_setChainId":                   one((*Chain).setChainID),
 }
@@ -258,21 +261,17 @@ func (c *Chain) removeOf(from common.Address) (any, error) {
 	return nil, nil
 }
 
-// reset begins the chain again.
+// reset begins the chain again, with its genesis.
 func (c *Chain) reset(params json.RawMessage) (any, error) {
-	var o struct{ Forking struct{ JSONRPCURL string } }
+	var o struct{} // journals of before have it
 	if err := jsonrpc.Params(params, 0, &o); err != nil {
 		return nil, err
-	}
-	if o.Forking.JSONRPCURL != "" {
-		return nil, errors.New("a fork would need the other node again after each start, which may have another state then: " +
-			"take up the accounts that matter with anvil_loadState, import the blocks into a folder, or have anvil --fork-url fork this node")
 	}
 	old := c.blocks
 	if err := c.begin(); err != nil {
 		return nil, err
 	}
-	c.reverts.add(0, old[1:])
+	c.reverts.begin(0, old[1:])
 	c.changed()
 	return nil, nil
 }

@@ -51,11 +51,12 @@ func methods(c *Chain) map[string]jsonrpc.Method {
 	}
 	read(func() any { c.mu.RLock(); defer c.mu.RUnlock(); return !c.manual && c.interval == 0 }, "anvil_getAutomine", "hardhat_getAutomine")
 	read(func() any { c.mu.RLock(); defer c.mu.RUnlock(); return c.intervalSeconds() }, "anvil_getIntervalMining")
+	all["anvil_reset"], all["hardhat_reset"] = c.resetOrFork, c.resetOrFork
 	read(c.metadata, "hardhat_metadata", "anvil_metadata")
 	read(c.nodeInfo, "anvil_nodeInfo")
 	read(func() any { c.mu.RLock(); defer c.mu.RUnlock(); return c.blocks[0].block.Time() }, "anvil_getGenesisTime")
 	read(func() any { c.mu.RLock(); defer c.mu.RUnlock(); return c.coinbase }, "eth_coinbase")
-	read(func() any { return nil }, "anvil_setLoggingEnabled", "hardhat_setLoggingEnabled", "anvil_enableTraces", "anvil_setRpcUrl")
+	read(func() any { return nil }, "anvil_setLoggingEnabled", "hardhat_setLoggingEnabled", "anvil_enableTraces")
 	for _, name := range []string{"anvil_dumpState", "hardhat_dumpState"} {
 		all[name] = func(context.Context, []byte) (any, error) { return c.dump() }
 	}
@@ -80,11 +81,16 @@ func (c *Chain) metadata() any {
 	defer c.mu.RUnlock()
 	head, snapshots := c.head(), map[string]any{}
 	for _, s := range c.snapshots {
-		snapshots[hexutil.EncodeUint64(s.id)] = []any{s.blocks - 1, c.blocks[s.blocks-1].block.Hash()}
+		last := c.blocks[s.blocks-1].block
+		snapshots[hexutil.EncodeUint64(s.id)] = []any{last.NumberU64(), last.Hash()}
+	}
+	var network any
+	if c.origin != nil {
+		network = map[string]any{"chainId": c.origin.chain, "forkBlockNumber": c.origin.number, "forkBlockHash": c.blocks[0].block.Hash()}
 	}
 	return map[string]any{
 		"clientVersion": Version, "chainId": c.genesis.Config.ChainID.Uint64(), "instanceId": c.instance(),
-		"latestBlockNumber": head.Number.Uint64(), "latestBlockHash": head.Hash(), "snapshots": snapshots, "forkedNetwork": nil,
+		"latestBlockNumber": head.Number.Uint64(), "latestBlockHash": head.Hash(), "snapshots": snapshots, "forkedNetwork": network,
 	}
 }
 
@@ -100,12 +106,16 @@ func (c *Chain) nodeInfo() any {
 	if c.gasLimit > 0 {
 		gasLimit = c.gasLimit
 	}
+	forking := map[string]any{"forkUrl": nil, "forkBlockNumber": nil, "forkRetryBackoff": nil}
+	if c.origin != nil {
+		forking["forkUrl"], forking["forkBlockNumber"] = c.origin.upstream().url, c.origin.number
+	}
 	return map[string]any{
 		"currentBlockNumber": hexutil.Uint64(head.Number.Uint64()), "currentBlockTimestamp": head.Time, "currentBlockHash": head.Hash(),
 		"hardFork": "Prague", "transactionOrder": "fifo",
 		"environment": map[string]any{
 			"baseFee": (*hexutil.Big)(c.executor.NextBaseFee(head)), "chainId": c.genesis.Config.ChainID.Uint64(), "gasLimit": hexutil.Uint64(gasLimit), "gasPrice": hexutil.Uint64(2e9),
 		},
-		"forkConfig": map[string]any{"forkUrl": nil, "forkBlockNumber": nil, "forkRetryBackoff": nil}, "network": nil,
+		"forkConfig": forking, "network": nil,
 	}
 }

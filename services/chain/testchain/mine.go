@@ -127,13 +127,18 @@ func (a ancestors) Header(n uint64) *types.Header {
 	if block := a.Block(n); block != nil {
 		return block.Header()
 	}
+	if o := a.c.origin; o != nil && n < o.number {
+		if header, err := o.header(n); err == nil {
+			return header
+		}
+	}
 	return nil
 }
 
 // Block implements execution.Ancestors.
 func (a ancestors) Block(n uint64) *types.Block {
-	if n < uint64(len(a.c.blocks)) {
-		return a.c.blocks[n].block
+	if s := a.c.here(n); s != nil {
+		return s.block
 	}
 	return nil
 }

@@ -139,8 +139,11 @@ func (c *Chain) accept(tx *types.Transaction, size int) error {
 	if err != nil {
 		return err
 	}
+	db.GetBalance(from)
 	_, mined := c.index[tx.Hash()]
 	switch {
+	case db.Error() != nil: // of a fork, whose origin does not answer
+		return db.Error()
 	case mined || c.waiting(tx.Hash()) != nil:
 		return txpool.ErrAlreadyKnown
 	case tx.Type() == types.BlobTxType:
@@ -230,7 +233,8 @@ func (c *Chain) Nonce(of common.Address) (uint64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	return c.nonce(db, of), true
+	nonce := c.nonce(db, of)
+	return nonce, db.Error() == nil
 }
 
 // nonce is that after the transactions of an account that wait without a gap.

@@ -33,9 +33,8 @@ func (c *Chain) rollback(params json.RawMessage) (any, error) {
 
 // leaves is how many blocks are left when the last ones are taken back.
 func (c *Chain) leaves(what string, depth *quantity) (blocks int, err error) {
-	height := uint64(len(c.blocks) - 1)
-	if !depth.IsUint64() || depth.Uint64() > height {
-		return 0, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s depth must not exceed current chain height: current height %d, depth %v", what, height, &depth.Int)
+	if most := uint64(len(c.blocks) - 1); !depth.IsUint64() || depth.Uint64() > most {
+		return 0, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s depth must not exceed current chain height: current height %d, depth %v", what, most, &depth.Int)
 	}
 	return len(c.blocks) - int(depth.Uint64()), nil
 }
@@ -110,7 +109,7 @@ func (c *Chain) reorg(params json.RawMessage) (any, error) {
 		return nil, err
 	}
 	c.pool = slices.DeleteFunc(slices.Clone(pool), func(tx *types.Transaction) bool { _, mined := c.index[tx.Hash()]; return mined })
-	c.reverts.add(uint64(left-1), gone)
+	c.reverts.add(c.base()+uint64(left-1), gone)
 	c.turn()
 	return nil, nil
 }
@@ -149,7 +148,7 @@ func (c *Chain) mineOnly(raws []hexutil.Bytes) error {
 	}
 	for _, tx := range waiting {
 		if _, mined := c.index[tx.Hash()]; !mined {
-			return fmt.Errorf("the transaction %v cannot be executed in block %d", tx.Hash(), len(c.blocks)-1)
+			return fmt.Errorf("the transaction %v cannot be executed in block %v", tx.Hash(), c.head().Number)
 		}
 	}
 	return nil

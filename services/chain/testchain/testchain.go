@@ -58,6 +58,9 @@ type Chain struct {
 	broken  bool         // the chain must be opened again
 	work    int          // calls and blocks since the journal's last checkpoint
 	states  *states
+	origin  *origin             // of a fork
+	forks   uint64              // the highest id of one, ever
+	reads   map[uint64][]*read  // what the journal has of forks that have not begun yet
 	grown   chan struct{} // closed when there is a block, or blocks are taken back
 	blocks  []*sealed
 	byHash  map[common.Hash]uint64
@@ -150,7 +153,7 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chai
 		return nil, err
 	}
 	o.Checkpoint = cmp.Or(o.Checkpoint, defaultCheckpoint)
-	c := &Chain{o: o, log: wal.New(files, wal.Options{Commit: wal.Group}), wake: make(chan struct{}, 1), grown: make(chan struct{}), more: make(chan struct{})}
+	c := &Chain{o: o, log: wal.New(files, wal.Options{Commit: wal.Group}), wake: make(chan struct{}, 1), grown: make(chan struct{}), more: make(chan struct{}), reads: map[uint64][]*read{}}
 	rand.Read(c.started[:]) // never fails
 	from, kept, err := c.lastCheckpoint(ctx)
 	if err == nil {
@@ -165,6 +168,7 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chai
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the test chain in %s: %w", dir, err), c.log.Close())
 	}
+	c.reads = nil
 	c.shorten()
 	ctx, c.stop = context.WithCancel(context.Background())
 	if !o.Still {
@@ -234,14 +238,23 @@ func (c *Chain) begin() error {
 		return err
 	}
 	block := c.genesis.Block()
+	c.endFork()
+	c.restart(states, root, block, nil)
+	return nil
+}
+
+// restart begins the chain with a block, and forgets all else.
+func (c *Chain) restart(states *states, root common.Hash, block *types.Block, receipts types.Receipts) {
 	c.states, c.root = states, root
 	c.blocks, c.byHash, c.index = nil, map[common.Hash]uint64{}, map[common.Hash]place{}
 	c.settings, c.forNext = settings{impersonated: map[common.Address]bool{}}, forNext{}
 	c.clock.last = block.Time()
 	c.pool, c.snapshots, c.accepted = nil, nil, nil
-	c.append(block, nil)
-	return nil
+	c.append(block, receipts)
 }
+
+// base is the number of the first block that is here: 0, or that of the block that was forked.
+func (c *Chain) base() uint64 { return c.blocks[0].block.NumberU64() }
 
 // replay makes the calls of the journal again, over the last checkpoint if there is one.
 func (c *Chain) replay(ctx context.Context, from uint64, kept *kept) error {
@@ -366,5 +379,6 @@ func (c *Chain) Close() error {
 	defer c.mu.Unlock()
 	c.shorten()
 	c.ahead.forget()
+	c.endFork()
 	return c.log.Close()
 }
