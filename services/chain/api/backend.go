@@ -44,7 +44,11 @@ type Backend struct {
 
 // signer recovers the senders of a block's transactions.
 func (b Backend) signer(number *big.Int, time uint64) types.Signer {
-	return b.wrapped(types.MakeSigner(b.Genesis.Config, number, time))
+	signer := b.wrapped(types.MakeSigner(b.Genesis.Config, number, time))
+	if b.Impersonated != nil { // a fork has blocks of another chain
+		signer = execution.Elsewhere(signer)
+	}
+	return signer
 }
 
 // latestSigner recovers the senders of transactions that wait.

@@ -2,7 +2,6 @@ package testchain
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/big"
 	"slices"

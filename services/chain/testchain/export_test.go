@@ -1,6 +1,10 @@
 package testchain
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
+)
 
 // Records returns the number of the journal's first record, and the next one.
 func (c *Chain) Records() (first, next uint64) { return c.log.Bounds() }
@@ -28,4 +32,12 @@ func Replace(method string, do func(c *Chain, was func() (any, error)) (any, err
 func (c *Chain) Before(record string, params string) error {
 	_, err := c.do(record, json.RawMessage(params))
 	return err
+}
+
+// DecodePoint reads a block with a receipt, as another node answers them.
+func DecodePoint(block, receipt []byte) {
+	p := forkPoint{Block: block, Receipts: []hexutil.Bytes{receipt}}
+	if b, _, err := p.decode(); err == nil {
+		_ = follows(b.Header())
+	}
 }

@@ -24,7 +24,7 @@ type removals struct{ *trie.StateTrie }
 
 // DeleteAccount implements gethstate.Trie.
 func (t removals) DeleteAccount(of common.Address) error {
-	return t.UpdateAccount(of, &types.StateAccount{Balance: new(uint256.Int), Root: types.EmptyRootHash, CodeHash: types.EmptyCodeHash[:]}, 0)
+	return t.UpdateAccount(of, &types.StateAccount{Balance: new(uint256.Int), Root: types.EmptyRootHash, CodeHash: types.EmptyCodeHash.Bytes()}, 0)
 }
 
 // DeleteStorage implements gethstate.Trie.

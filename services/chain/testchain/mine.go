@@ -1,6 +1,7 @@
 package testchain
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"math/big"
@@ -60,6 +61,7 @@ func (c *Chain) mine() error {
 		return err
 	}
 	if err := c.fill(context.Background(), b); err != nil {
+		b.Abandon()
 		return err
 	}
 	block, receipts, err := b.Finish()
@@ -78,8 +80,10 @@ func (c *Chain) mine() error {
 	return nil
 }
 
-// fill adds what waits, as often as one makes another one possible. Its error is the context's.
+// fill adds what waits, as often as one makes another one possible. Its error is the context's, or that an
+// older block of another node could not be read. Of those who execute, there is one at a time.
 func (c *Chain) fill(ctx context.Context, b *execution.Builder) error {
+	c.missed = nil
 	rest := slices.Clone(c.pool)
 	for added := true; added; {
 		added = false
@@ -89,7 +93,7 @@ func (c *Chain) fill(ctx context.Context, b *execution.Builder) error {
 			return done
 		})
 	}
-	return ctx.Err()
+	return cmp.Or(ctx.Err(), c.missed)
 }
 
 // write changes the state after the last block.
@@ -128,9 +132,11 @@ func (a ancestors) Header(n uint64) *types.Header {
 		return block.Header()
 	}
 	if o := a.c.origin; o != nil && n < o.number {
-		if header, err := o.header(n); err == nil {
-			return header
+		header, err := o.header(n)
+		if err != nil {
+			a.c.missed = err // a contract that asks for the hash would get another one
 		}
+		return header
 	}
 	return nil
 }

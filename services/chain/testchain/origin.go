@@ -147,7 +147,7 @@ func (o *origin) has(r *read) (known bool, err error) {
 
 // account is the account that a record is about; nil: there is none.
 func (r *read) account() *types.StateAccount {
-	a := &types.StateAccount{Nonce: uint64(r.Nonce), Balance: new(uint256.Int), Root: types.EmptyRootHash, CodeHash: types.EmptyCodeHash[:]}
+	a := &types.StateAccount{Nonce: uint64(r.Nonce), Balance: new(uint256.Int), Root: types.EmptyRootHash, CodeHash: types.EmptyCodeHash.Bytes()}
 	if r.Balance != nil {
 		a.Balance = uint256.MustFromBig(r.Balance.ToInt())
 	}

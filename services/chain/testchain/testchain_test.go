@@ -335,6 +335,8 @@ func FuzzParams(f *testing.F) {
 	delete(all, "anvil_mine") // many blocks take their time
 	delete(all, "hardhat_mine")
 	delete(all, "evm_mine")
+	delete(all, "anvil_reset") // of a fork: FuzzAnswers
+	delete(all, "hardhat_reset")
 	delete(all, "evm_setIntervalMining")
 	delete(all, "anvil_setIntervalMining")
 	f.Fuzz(func(t *testing.T, params string) {
