@@ -60,7 +60,8 @@ func (t *Tips) Suggest() (*big.Int, error) {
 		return t.last, nil
 	}
 	var seen []*big.Int
-	for n := head; n > 0 && head-n < tipBlocks; n-- {
+	oldest, _ := t.b.States.Kept() // on a fork, those before are another node's
+	for n := head; n > 0 && n >= oldest && head-n < tipBlocks; n-- {
 		s, err := t.b.Sealed(n)
 		if err != nil {
 			return nil, err

@@ -159,6 +159,7 @@ func TestFork(t *testing.T) {
 		t.Error(info)
 	}
 
+	s.image() // reads what it shows
 	end()
 	for _, checkpoint := range []int{1 << 30, 1, 1 << 30} { // the calls, then a checkpoint, then what that has
 		before, head := s.image(), s.ask("eth_getBlockByNumber", `["latest",true]`)
