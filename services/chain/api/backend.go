@@ -51,8 +51,8 @@ func (b Backend) signer(number *big.Int, time uint64) types.Signer {
 	return signer
 }
 
-// latestSigner recovers the senders of transactions that wait.
-func (b Backend) latestSigner() types.Signer { return b.wrapped(types.LatestSigner(b.Genesis.Config)) }
+// LatestSigner recovers the senders of transactions that wait.
+func (b Backend) LatestSigner() types.Signer { return b.wrapped(types.LatestSigner(b.Genesis.Config)) }
 
 func (b Backend) wrapped(s types.Signer) types.Signer {
 	if b.Impersonated != nil {

@@ -25,7 +25,7 @@ type methods struct {
 // Methods returns the methods by name. Those of other packages are added with maps.Copy. Version
 // is what web3_clientVersion answers.
 func Methods(b Backend, version string) map[string]jsonrpc.Method {
-	m := methods{b, execution.New(b.Genesis), b.latestSigner(), NewTips(b)}
+	m := methods{b, execution.New(b.Genesis), b.LatestSigner(), NewTips(b)}
 	chainID := b.Genesis.Config.ChainID
 	all := map[string]jsonrpc.Method{
 		"eth_chainId":        constant(hexutil.EncodeBig(chainID)),

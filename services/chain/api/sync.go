@@ -101,7 +101,7 @@ func (b Backend) executable(tx *types.Transaction) bool {
 	if tx == nil {
 		return false
 	}
-	from, err := types.Sender(b.latestSigner(), tx)
+	from, err := types.Sender(b.LatestSigner(), tx)
 	next, ok := b.Pool.Nonce(from)
 	return err == nil && ok && tx.Nonce() < next
 }

@@ -8,6 +8,9 @@
 // are many, the journal begins again with the chain as it is: when it is opened or closed, never
 // within a call.
 //
+// A chain can be a fork of another node's: what was not written since is read of that node when it is
+// needed, and what was read is in the journal, too.
+//
 // It is not for a chain that anyone relies on. A Chain owns the goroutine that makes blocks at
 // intervals, and that of the journal; Close ends both and waits.
 package testchain
