@@ -225,6 +225,7 @@ func (c *Chain) fork(text json.RawMessage) (any, error) {
 	c.endFork()
 	c.restart(states, root, block, receipts)
 	c.origin = o
+	c.clock.reset(block.Time(), c.now)
 	c.reverts.begin(block.NumberU64(), old[1:])
 	c.changed()
 	return nil, nil

@@ -14,6 +14,7 @@ import (
 	"dyno/services/chain/api"
 	"dyno/services/chain/api/accounts"
 	"dyno/services/chain/api/evm"
+	"dyno/services/chain/api/filter"
 )
 
 // Transactions of an impersonated contract that are sent together get one nonce each, and have traces.
@@ -54,6 +55,33 @@ func TestSentTogether(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "maxFeePerGas bit length") {
 			t.Errorf("%s: %v", method, err)
 		}
+	}
+}
+
+// Followers of what waits see the senders of transactions without a signature.
+func TestFollowedSender(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.close()
+	all := filter.New(api.Backend{Genesis: s.Genesis(), Blocks: s, States: s, Pool: s, Feed: s, Impersonated: s.Impersonated}).Methods()
+	id, err := all["eth_newPendingTransactionFilter"](t.Context(), []byte(`[true]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.want("null", "anvil_setBalance", to, "0xde0b6b3a7640000")
+	s.want("null", "anvil_impersonateAccount", to)
+	if done := s.Submit(t.Context(), [][]byte{s.marked(0)})[0]; done.Err != nil {
+		t.Fatal(done.Err)
+	}
+	ask, err := json.Marshal([]any{id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes, err := all["eth_getFilterChanges"](t.Context(), ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := json.Marshal(changes); err != nil || !strings.Contains(string(text), `"from":"`+strings.ToLower(to.Hex())+`"`) {
+		t.Errorf("the filter has %s, %v", text, err)
 	}
 }
 
