@@ -88,6 +88,28 @@ func TestDetailed(t *testing.T) {
 	}
 }
 
+// The blocks of a reorganisation have transactions of the node's accounts, with the nonces that follow.
+func TestReorgSigns(t *testing.T) {
+	t.Parallel()
+	n := serve(t, "--test", "--data", t.TempDir())
+	for range 3 {
+		n.ask("eth_sendTransaction", `[`+transfer+`]`)
+	}
+	const pairs = `[[{"from":"` + rich + `","to":"` + poor + `","value":"0x5"},1],[{"to":"` + poor + `"},"0x0"]]`
+	if got := n.ask("anvil_reorg", `[2,`+pairs+`]`); got != "null" {
+		t.Fatal(got)
+	}
+	if got := n.ask("eth_getTransactionByBlockNumberAndIndex", `["0x3","0x0"]`); !strings.Contains(got, `"nonce":"0x2"`) || !strings.Contains(got, `"value":"0x5"`) {
+		t.Error(got)
+	}
+	if got := n.ask("eth_getTransactionCount", `["`+rich+`","latest"]`); got != `"0x3"` {
+		t.Error(got)
+	}
+	if got := n.ask("anvil_reorg", `[1,[[{"from":"0x00000000000000000000000000000000000000dd","to":"`+poor+`"},0]]]`); !strings.Contains(got, "unknown account") {
+		t.Error(got)
+	}
+}
+
 // Elsewhere the calls of a test chain say by which flag it is served.
 func TestNoTestChain(t *testing.T) {
 	t.Parallel()

@@ -72,6 +72,8 @@ func composed(b api.Backend, methods map[string]jsonrpc.Method) map[string]jsonr
 	return map[string]jsonrpc.Method{
 		"eth_sendUnsignedTransaction": unsigned(b, methods),
 
+		"anvil_reorg": reorg(b, methods),
+
 		"evm_mine_detailed":   mine,
 		"anvil_mine_detailed": mine,
 

@@ -94,7 +94,7 @@ func setAnswer(ctx context.Context, methods map[string]jsonrpc.Method, token com
 
 // callOf calls a method with parameters, and reads its answer; nil: into nothing.
 func callOf(ctx context.Context, method jsonrpc.Method, into any, params ...any) error {
-	text, err := json.Marshal(params)
+	text, err := json.Marshal(append([]any{}, params...))
 	if err != nil {
 		return err
 	}
