@@ -81,7 +81,7 @@ func (c *Chain) mine() error {
 }
 
 // fill adds what waits, as often as one makes another one possible. Its error is the context's, or that an
-// older block of another node could not be read. Of those who execute, there is one at a time.
+// older block of another node could not be read. One goroutine executes at a time.
 func (c *Chain) fill(ctx context.Context, b *execution.Builder) error {
 	c.missed = nil
 	rest := slices.Clone(c.pool)

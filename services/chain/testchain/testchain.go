@@ -64,7 +64,7 @@ type Chain struct {
 	origin  *origin             // of a fork
 	forks   uint64              // the highest id of one, ever
 	reads   map[uint64][]*read  // what the journal has of forks that have not begun yet
-	missed  error               // why an older block could not be read; for who executes
+	missed  error               // why an older block could not be read by what is executed
 	grown   chan struct{} // closed when there is a block, or blocks are taken back
 	blocks  []*sealed
 	byHash  map[common.Hash]uint64
