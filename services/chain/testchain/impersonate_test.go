@@ -10,6 +10,12 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/ethdb/memorydb"
+	"github.com/ethereum/go-ethereum/rlp"
+	"github.com/ethereum/go-ethereum/trie"
 
 	"dyno/services/chain/api"
 	"dyno/services/chain/api/accounts"
@@ -85,6 +91,46 @@ func TestFollowedSender(t *testing.T) {
 	}
 }
 
+// What was written since the last block is proved, too.
+func TestProved(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.close()
+	c := s.client()
+	s.send(1)
+	s.want("true", "anvil_setStorageAt", to, "0x3", common.Hash{31: 9})
+	var p struct {
+		Balance      string
+		AccountProof []hexutil.Bytes
+		StorageProof []struct {
+			Value string
+			Proof []hexutil.Bytes
+		}
+	}
+	if err := json.Unmarshal([]byte(c.ask("eth_getProof", `["`+to.Hex()+`",["0x3"],"latest"]`)), &p); err != nil || len(p.AccountProof) == 0 || len(p.StorageProof) != 1 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	nodes := memorydb.New()
+	put := func(proof []hexutil.Bytes) (root common.Hash) {
+		for _, node := range proof {
+			if err := nodes.Put(crypto.Keccak256(node), node); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return crypto.Keccak256Hash(proof[0])
+	}
+	value, err := trie.VerifyProof(put(p.AccountProof), crypto.Keccak256(to[:]), nodes)
+	var account types.StateAccount
+	if err != nil || rlp.DecodeBytes(value, &account) != nil || account.Balance.Uint64() != 1 {
+		t.Fatalf("the account is %x, %v", value, err)
+	}
+	slot := common.Hash{31: 3}
+	put(p.StorageProof[0].Proof)
+	value, err = trie.VerifyProof(account.Root, crypto.Keccak256(slot[:]), nodes)
+	if err != nil || len(value) != 1 || value[0] != 9 || p.StorageProof[0].Value != "0x9" {
+		t.Errorf("the slot is %x, %v", value, err)
+	}
+}
+
 // Gas is estimated in the next block, where a contract that looks at the block's number may cost more
 // than in the last one again; and calls are shown in one list.
 func TestEstimateNext(t *testing.T) {
@@ -123,6 +169,12 @@ func TestEstimateNext(t *testing.T) {
 		var receipt struct{ Status string }
 		if ask("eth_getTransactionReceipt", `["`+hash+`"]`, &receipt); receipt.Status != "0x1" {
 			t.Errorf("with the estimated gas %s it has the status %s", gas, receipt.Status)
+		}
+		var raw string
+		var all []map[string]any
+		ask("debug_getRawBlock", `["latest"]`, &raw)
+		if ask("debug_traceBlock", `["`+raw+`",{"tracer":"noopTracer"}]`, &all); len(all) != 1 || all[0]["txHash"] != hash {
+			t.Errorf("the traces of the block's bytes are %v", all)
 		}
 		var one, block, traced []map[string]any
 		ask("trace_transaction", `["`+hash+`"]`, &one)

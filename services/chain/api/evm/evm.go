@@ -67,6 +67,7 @@ func Methods(node api.Backend, o Options) map[string]jsonrpc.Method {
 		"debug_traceTransaction":   m.traceTransaction,
 		"debug_traceBlockByNumber": m.traceBlockByNumber,
 		"debug_traceBlockByHash":   m.traceBlockByHash,
+		"debug_traceBlock":         m.traceBlockOf,
 		"debug_traceCall":          m.traceCall,
 		"trace_transaction":        m.flatTransaction,
 		"trace_block":              m.flatBlock,

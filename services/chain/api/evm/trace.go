@@ -7,11 +7,13 @@ import (
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/eth/tracers"
+	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"dyno/services/chain/api"
@@ -61,6 +63,20 @@ func (m *methods) traceBlockByHash(ctx context.Context, params []byte) (any, err
 		return nil, err
 	}
 	return m.traceBlock(ctx, rpc.BlockNumberOrHashWithHash(hash, true), &o)
+}
+
+// traceBlockOf is traceBlockByHash of a block that the client has in RLP.
+func (m *methods) traceBlockOf(ctx context.Context, params []byte) (any, error) {
+	var raw hexutil.Bytes
+	var o traceOptions
+	if err := jsonrpc.Params(params, 1, &raw, &o); err != nil {
+		return nil, err
+	}
+	block := new(types.Block)
+	if err := rlp.DecodeBytes(raw, block); err != nil {
+		return nil, fmt.Errorf("could not decode block: %w", err)
+	}
+	return m.traceBlock(ctx, rpc.BlockNumberOrHashWithHash(block.Hash(), true), &o)
 }
 
 func (m *methods) traceBlock(ctx context.Context, at rpc.BlockNumberOrHash, o *traceOptions) (any, error) {
