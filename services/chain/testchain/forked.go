@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -172,6 +173,9 @@ func (c *Chain) resetOrFork(_ context.Context, text []byte) (any, error) {
 	p.ID = c.forks
 	c.mu.Unlock()
 	record, err := json.Marshal([]*forkPoint{p})
+	if err == nil && len(record) > largestRecord {
+		err = fmt.Errorf("block %d of the node that is forked is too large for the journal: choose another one", number)
+	}
 	if err != nil {
 		return nil, err
 	}
