@@ -1,6 +1,7 @@
 package testchain
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -53,7 +54,7 @@ func (c *Chain) look(ctx context.Context, see func(*execution.Builder)) error {
 		if err != nil {
 			return err
 		}
-		if err := c.fill(ctx, draft); err != nil {
+		if err := cmp.Or(c.fill(ctx, draft), draft.State().Error()); err != nil {
 			draft.Abandon()
 			return err
 		}
