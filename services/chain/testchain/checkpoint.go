@@ -29,6 +29,7 @@ type kept struct {
 	Settings keptSettings    `json:"settings"`
 	Next     keptNext        `json:"next"`
 	Pool     []common.Hash   `json:"pool"`
+	Fees     bool            `json:"fees,omitempty"`
 	Forks    uint64          `json:"forks,omitempty"`
 	Fork     *forkPoint      `json:"fork,omitempty"` // without its block, which is the first
 }
@@ -125,7 +126,7 @@ func (c *Chain) encode(begin uint64) ([][]byte, error) {
 	if err := errors.Join(err, e.state(c.root)); err != nil {
 		return nil, err
 	}
-	k := kept{Forks: c.forks, From: begin, Genesis: c.genesis.JSON(), Root: c.root, Taken: c.taken, Next: c.forNext.kept(), Pool: pool}
+	k := kept{Fees: c.fees, Forks: c.forks, From: begin, Genesis: c.genesis.JSON(), Root: c.root, Taken: c.taken, Next: c.forNext.kept(), Pool: pool}
 	k.Settings = keptSettings{Manual: c.manual, Interval: c.interval, Coinbase: c.coinbase, GasLimit: c.gasLimit, Everybody: c.everybody}
 	k.Settings.Impersonated = slices.SortedFunc(maps.Keys(c.impersonated), common.Address.Cmp)
 	if c.origin != nil {

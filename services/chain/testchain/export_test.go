@@ -19,6 +19,13 @@ func LimitRecords(bytes int) (back func()) {
 	return func() { largestRecord = was }
 }
 
+// BeginBefore has new journals begin as those of before until the function that it returns is called.
+func BeginBefore() (back func()) {
+	was := begun
+	begun = begunBefore
+	return func() { begun = was }
+}
+
 // Replace has a call do something else until the function that it returns is called.
 func Replace(method string, do func(c *Chain, was func() (any, error)) (any, error)) (back func()) {
 	was := calls[method]

@@ -110,9 +110,13 @@ func (c *Chain) nodeInfo() any {
 	if c.origin != nil {
 		forking["forkUrl"], forking["forkBlockNumber"] = c.origin.upstream().url, c.origin.number
 	}
+	order := "fifo"
+	if c.fees {
+		order = "fees"
+	}
 	return map[string]any{
 		"currentBlockNumber": hexutil.Uint64(head.Number.Uint64()), "currentBlockTimestamp": head.Time, "currentBlockHash": head.Hash(),
-		"hardFork": "Prague", "transactionOrder": "fifo",
+		"hardFork": "Prague", "transactionOrder": order,
 		"environment": map[string]any{
 			"baseFee": (*hexutil.Big)(c.executor.NextBaseFee(head)), "chainId": c.genesis.Config.ChainID.Uint64(), "gasLimit": hexutil.Uint64(gasLimit), "gasPrice": hexutil.Uint64(2e9),
 		},

@@ -85,6 +85,9 @@ func (c *Chain) mine() error {
 func (c *Chain) fill(ctx context.Context, b *execution.Builder) error {
 	c.missed = nil
 	rest := slices.Clone(c.pool)
+	if c.fees {
+		rest = c.byFees(rest, b.Header().BaseFee)
+	}
 	for added := true; added; {
 		added = false
 		rest = slices.DeleteFunc(rest, func(tx *types.Transaction) bool {

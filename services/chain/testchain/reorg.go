@@ -95,12 +95,12 @@ func (c *Chain) reorg(params json.RawMessage) (any, error) {
 	gone, pool, snapshots := slices.Clone(c.blocks[left:]), c.pool, slices.Clone(c.snapshots)
 	c.truncate(left)
 	c.goOn(left)
-	random := gone[0].block.Hash()
-	c.random = &random
+	random, fees := gone[0].block.Hash(), c.fees
+	c.random, c.fees = &random, false // in the order in which they are given
 	for i := 0; i < len(blocks) && err == nil; i++ {
 		err = c.mineOnly(blocks[i])
 	}
-	if err != nil {
+	if c.fees = fees; err != nil {
 		c.truncate(left)
 		for _, s := range gone {
 			c.add(s)

@@ -70,6 +70,7 @@ type Chain struct {
 	byHash  map[common.Hash]uint64
 	index   map[common.Hash]place // of transactions
 	root    common.Hash           // of the state after the last block and what was written since
+	fees    bool                  // blocks have what waits in the order of its tips
 	settings
 	forNext
 	pool      []*types.Transaction // that wait, in the order in which they came
@@ -181,8 +182,14 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chai
 	return c, nil
 }
 
-// begun is the record of the genesis, the first of the journal.
-const begun = "genesis"
+// The record of the genesis, the first of the journal.
+const (
+	begunBefore = "genesis"          // blocks have what waits in the order in which it came
+	begunByFees = "genesis, by fees" // the best tip first
+)
+
+// begun is that of a new journal. Tests begin one of before.
+var begun = begunByFees
 
 // adopt makes the genesis that of the journal; a new one begins with g, or that of test chains.
 func (c *Chain) adopt(g *genesis.Genesis, kept *kept) error {
@@ -190,16 +197,17 @@ func (c *Chain) adopt(g *genesis.Genesis, kept *kept) error {
 	if first == next {
 		c.genesis = cmp.Or(g, genesis.Test(uint64(time.Now().Unix())))
 		c.executor = execution.New(c.genesis)
+		c.fees = begun == begunByFees
 		return errors.Join(c.note(call{Method: begun, Params: c.genesis.JSON()}), c.log.Sync())
 	}
 	var text json.RawMessage
 	if kept != nil {
-		text = kept.Genesis
+		text, c.fees = kept.Genesis, kept.Fees
 	} else {
 		err := c.log.Scan(first, func(_ uint64, record []byte) error {
 			var r call
 			err := json.Unmarshal(record, &r)
-			if err != nil || r.Method != begun {
+			if c.fees = r.Method == begunByFees; err != nil || !c.fees && r.Method != begunBefore {
 				err = errors.New("the journal does not begin with the genesis")
 			}
 			text = bytes.Clone(r.Params)
@@ -281,7 +289,7 @@ func (c *Chain) replay(ctx context.Context, from uint64, kept *kept) error {
 			return fmt.Errorf("record %d of the journal is no call: %w", number, err)
 		}
 		switch r.Method {
-		case begun:
+		case begunBefore, begunByFees:
 			return nil
 		case checkpointed:
 			err := c.restore(kept, parts)

@@ -239,6 +239,7 @@ func TestAutomine(t *testing.T) {
 // A journal of before makes the blocks that it made then: one for each transaction, also behind a gap, none
 // when automine came on again, and of the times that they had.
 func TestJournalOfBefore(t *testing.T) {
+	defer testchain.BeginBefore()()
 	dir := t.TempDir()
 	s := open(t, dir)
 	defer func() { s.close() }()
