@@ -145,11 +145,11 @@ func TestFork(t *testing.T) {
 	s.want("null", "anvil_setBalance", genesis.Accounts[5], 0)
 	want("an account of nothing", s.ask("eth_getBalance", `["`+genesis.Accounts[5].Hex()+`","latest"]`), `"0x0"`)
 
-	// The hash of a block of the origin, in a contract: slot 0 is the hash of the block 3 before.
+	// The hash of a block of the origin, in a contract: slot 0 is the hash of the block 4 before.
 	other := common.HexToAddress("0x2020")
-	s.want("null", "anvil_setCode", other, "0x60034303405f5500")
+	s.want("null", "anvil_setCode", other, "0x60044303405f5500")
 	s.sendTo(other)
-	n := s.Head().Number.Uint64() - 3
+	n := s.Head().Number.Uint64() - 4
 	var block struct{ Hash string }
 	if err := json.Unmarshal([]byte(up.ask("eth_getBlockByNumber", fmt.Sprintf(`["%#x",false]`, n))), &block); err != nil {
 		t.Fatal(err)
