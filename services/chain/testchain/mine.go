@@ -200,6 +200,9 @@ const mineSpaced = "mine"
 // mineSpaced makes a number of blocks, each a number of seconds after the one before, as anvil does.
 func (c *Chain) mineSpaced(params json.RawMessage) (any, error) {
 	count, step, err := countAndStep(params)
+	if err == nil && step.Cmp(longest) > 0 {
+		err = jsonrpc.Errorf(jsonrpc.InvalidParams, "%v seconds are too many", &step.Int)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -219,16 +222,14 @@ func countAndStep(params json.RawMessage) (n uint64, step quantity, err error) {
 	if err := jsonrpc.Params(params, 0, &count, &step); err != nil {
 		return 0, step, err
 	}
-	switch {
-	case !count.IsUint64() || count.Uint64() > mostMined:
+	if !count.IsUint64() || count.Uint64() > mostMined {
 		return 0, step, jsonrpc.Errorf(jsonrpc.InvalidParams, "at most %d blocks can be mined by one call", mostMined)
-	case step.Cmp(longest) > 0:
-		return 0, step, jsonrpc.Errorf(jsonrpc.InvalidParams, "%v seconds are too many", &step.Int)
 	}
 	return count.Uint64(), step, nil
 }
 
-// mineMany is mineSpaced as Hardhat does it: the first block has the time at which it is made.
+// mineMany is mineSpaced as Hardhat does it: the first block has the time at which it is made. Journals of
+// before have records of it with any number of seconds.
 func (c *Chain) mineMany(params json.RawMessage) (any, error) {
 	count, step, err := countAndStep(params)
 	if err != nil {

@@ -270,8 +270,8 @@ func TestJournalOfBefore(t *testing.T) {
 	if n := s.Head().Number.Uint64(); n != 2 {
 		t.Errorf("%d blocks, want 2", n)
 	}
-	for record, params := range map[string]string{"evm_increaseTime": `[60]`, "anvil_mine": `["0x3","0x3c"]`} {
-		if err := s.Before(record, params); err != nil {
+	for _, record := range [][2]string{{"evm_increaseTime", `[60]`}, {"anvil_mine", `["0x3","0x3c"]`}, {"anvil_mine", `["0x1","0x18bcfe56800"]`}} {
+		if err := s.Before(record[0], record[1]); err != nil {
 			t.Fatal(err)
 		}
 	}
