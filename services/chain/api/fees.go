@@ -60,7 +60,10 @@ func (t *Tips) Suggest() (*big.Int, error) {
 		return t.last, nil
 	}
 	var seen []*big.Int
-	oldest, _ := t.b.States.Kept() // on a fork, those before are another node's
+	var oldest uint64
+	if t.b.Impersonated != nil { // a test chain, and on a fork the blocks before are another node's
+		oldest, _ = t.b.States.Kept()
+	}
 	for n := head; n > 0 && n >= oldest && head-n < tipBlocks; n-- {
 		s, err := t.b.Sealed(n)
 		if err != nil {
