@@ -223,8 +223,10 @@ func (m methods) addHistory(out *history, number uint64, next *Sealed, percentil
 	if header.BaseFee != nil {
 		base = header.BaseFee
 	}
-	if fee := m.executor.NextBaseFee(header); fee != nil {
-		after = fee
+	if header.BaseFee != nil || !config.IsLondon(header.Number) { // a fork has headers of other rules
+		if fee := m.executor.NextBaseFee(header); fee != nil {
+			after = fee
+		}
 	}
 	out.BaseFee = append(out.BaseFee[:max(len(out.BaseFee)-1, 0)], (*hexutil.Big)(base), (*hexutil.Big)(after))
 	blob, nextBlob, ratio := new(big.Int), new(big.Int), 0.0

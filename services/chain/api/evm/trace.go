@@ -128,6 +128,7 @@ func (m *methods) trace(ctx context.Context, block *api.Sealed, first, last int,
 // rerun is a block that is being executed again.
 type rerun struct {
 	m      *methods
+	chain  *ancestors
 	block  *api.Sealed
 	header *types.Header
 	db     *state.StateDB
@@ -142,7 +143,7 @@ func (m *methods) rerun(ctx context.Context, block *api.Sealed) (*rerun, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := &rerun{m: m, block: block, header: header, db: db, gas: core.NewGasPool(header.GasLimit)}
+	r := &rerun{m: m, chain: m.chain.anew(), block: block, header: header, db: db, gas: core.NewGasPool(header.GasLimit)}
 	r.plain = r.evm(vm.Config{})
 	core.PreExecution(ctx, header.ParentBeaconRoot, parent, m.chain.Config(), r.plain, header.Number, header.Time)
 	return r, nil
@@ -154,7 +155,7 @@ func (r *rerun) evm(c vm.Config) *vm.EVM {
 	if c.Tracer != nil {
 		db = state.NewHookedState(r.db, c.Tracer)
 	}
-	return vm.NewEVM(core.NewEVMBlockContext(r.header, r.m.chain, nil), db, r.m.chain.Config(), c)
+	return vm.NewEVM(core.NewEVMBlockContext(r.header, r.chain, nil), db, r.m.chain.Config(), c)
 }
 
 // run executes the next transaction.
@@ -168,6 +169,8 @@ func (r *rerun) run(ctx context.Context, evm *vm.EVM, index int) error {
 	defer watch(ctx, evm)()
 	_, _, err = core.ApplyTransactionWithEVM(ctx, msg, r.gas, r.db, r.header.Number, r.block.Hash(), r.header.Time, tx, evm)
 	switch {
+	case r.chain.missed != nil:
+		return r.chain.missed
 	case r.db.Error() != nil:
 		return r.db.Error()
 	case evm.Cancelled():
