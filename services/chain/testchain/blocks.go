@@ -1,6 +1,7 @@
 package testchain
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -59,10 +60,12 @@ func (c *Chain) at(number uint64) (*sealed, error) {
 	case s != nil:
 		return s, nil
 	case origin != nil && number < origin.number:
-		return origin.upstream().block(number)
+		return origin.block(newAsking(context.Background()), number)
 	}
-	return nil, fmt.Errorf("block %d: %w", number, store.ErrNotFound)
+	return nil, noBlock(number)
 }
+
+func noBlock(number uint64) error { return fmt.Errorf("block %d: %w", number, store.ErrNotFound) }
 
 // here returns a block of those that were made here, or the first; nil: it is none of them.
 func (c *Chain) here(number uint64) *sealed {
@@ -92,9 +95,18 @@ func (c *Chain) RawBlock(number uint64) ([]byte, error) {
 
 // Header implements api.Blocks.
 func (c *Chain) Header(number uint64) (*types.Header, error) {
-	s, err := c.at(number)
-	if err != nil {
-		return nil, err
+	c.mu.RLock()
+	s, origin := c.here(number), c.origin
+	c.mu.RUnlock()
+	if s == nil && origin != nil && number < origin.number {
+		header, err := origin.header(newAsking(context.Background()), number)
+		if err != nil {
+			return nil, err
+		}
+		return types.CopyHeader(header), nil
+	}
+	if s == nil {
+		return nil, noBlock(number)
 	}
 	return s.block.Header(), nil
 }
@@ -120,7 +132,7 @@ func (c *Chain) Number(hash common.Hash) (uint64, error) {
 	case origin == nil:
 		return 0, store.ErrNotFound
 	}
-	n, err := origin.upstream().numberOf(hash)
+	n, err := origin.upstream().numberOf(newAsking(context.Background()), hash)
 	if err == nil && n >= origin.number {
 		err = store.ErrNotFound
 	}
@@ -131,14 +143,14 @@ func (c *Chain) Number(hash common.Hash) (uint64, error) {
 func (c *Chain) Transaction(hash common.Hash) (number uint64, index uint32, err error) {
 	c.mu.RLock()
 	at, ok := c.index[hash]
-	origin := c.origin
+	origin, waits := c.origin, c.waiting(hash) != nil
 	c.mu.RUnlock()
 	switch {
 	case ok:
-	case origin == nil:
+	case origin == nil || waits:
 		err = store.ErrNotFound
 	default:
-		at, err = origin.before(hash)
+		at, err = origin.before(newAsking(context.Background()), hash)
 	}
 	return at.number, at.index, err
 }

@@ -75,6 +75,17 @@ func (c *Chain) fail(err error) {
 	c.o.Fail(err)
 }
 
+func (c *Chain) note(r call) error {
+	text, err := json.Marshal(r)
+	if err == nil {
+		err = c.log.AppendAsync([][]byte{text}, nil)
+	}
+	if err != nil {
+		c.fail(err)
+	}
+	return err
+}
+
 // shorten begins the journal again with the chain as it is, where the next start would make many calls
 // again.
 func (c *Chain) shorten() {

@@ -76,7 +76,6 @@ var names = map[string][]string{
 	"anvil_reorg":                        {},
 	"anvil_loadState":                    {"hardhat_loadState"},
 	"anvil_setChainId":                   {},
-	"anvil_setRpcUrl":                    {},
 	submit:                               nil, // by Submit only
 }
 

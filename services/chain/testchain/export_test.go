@@ -1,9 +1,14 @@
 package testchain
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/consensus/misc/eip4844"
+
+	"dyno/services/chain/execution"
+	"dyno/services/chain/genesis"
 )
 
 // Records returns the number of the journal's first record, and the next one.
@@ -37,14 +42,26 @@ func Replace(method string, do func(c *Chain, was func() (any, error)) (any, err
 
 // Before makes a call under the record that journals of before have of it.
 func (c *Chain) Before(record string, params string) error {
-	_, err := c.do(record, json.RawMessage(params))
+	_, err := c.do(context.Background(), record, json.RawMessage(params))
 	return err
 }
 
-// DecodePoint reads a block with a receipt, as another node answers them.
-func DecodePoint(block, receipt []byte) {
-	p := forkPoint{Block: block, Receipts: []hexutil.Bytes{receipt}}
-	if b, _, err := p.decode(); err == nil {
-		_ = follows(b.Header())
+// DecodePoint reads a block with a receipt, as another node answers them, and begins the one that follows.
+func DecodePoint(block, receipt []byte, bare bool) {
+	p := forkPoint{Block: block, Receipts: []hexutil.Bytes{receipt}, Bare: bare}
+	b, _, err := p.decode()
+	if err != nil {
+		return
+	}
+	g := genesis.Test(0)
+	executor := execution.New(g)
+	if h := b.Header(); h.ExcessBlobGas != nil {
+		eip4844.CalcBlobFee(g.Config, h)
+	}
+	if follows(b.Header()) == nil {
+		next, err := executor.Next(b.Header(), b.Time()+1)
+		if err == nil {
+			eip4844.CalcBlobFee(g.Config, next)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rlp"
 
 	"dyno/services/chain/api"
 	"dyno/services/chain/api/accounts"
@@ -240,6 +243,25 @@ func FuzzAnswers(f *testing.F) {
 
 // Whatever a block of another node is, it is read or refused.
 func FuzzForkPoint(f *testing.F) {
-	f.Add([]byte{0xc0}, []byte{0xc0})
-	f.Fuzz(func(t *testing.T, block, receipt []byte) { testchain.DecodePoint(block, receipt) })
+	f.Add([]byte{0xc0}, []byte{0xc0}, false)
+	for _, change := range []func(*types.Header){
+		func(*types.Header) {},
+		func(h *types.Header) { h.GasLimit = 1 },
+		func(h *types.Header) { h.GasUsed = h.GasLimit + 1 },
+		func(h *types.Header) { h.Number.SetUint64(math.MaxUint64) },
+		func(h *types.Header) { h.Time = math.MaxUint64 },
+		func(h *types.Header) { h.BaseFee.Lsh(h.BaseFee, 200) },
+		func(h *types.Header) { *h.ExcessBlobGas = math.MaxUint64 },
+		func(h *types.Header) { *h.BlobGasUsed = math.MaxUint64 },
+		func(h *types.Header) { h.BlobGasUsed = nil },
+	} {
+		h := genesis.Test(0).Block().Header()
+		change(h)
+		raw, err := rlp.EncodeToBytes(types.NewBlockWithHeader(h))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw, []byte{}, true)
+	}
+	f.Fuzz(func(t *testing.T, block, receipt []byte, bare bool) { testchain.DecodePoint(block, receipt, bare) })
 }

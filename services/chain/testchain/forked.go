@@ -12,6 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	gethstate "github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/ethdb"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/trie"
 	"github.com/holiman/uint256"
@@ -28,6 +29,11 @@ func (t removals) DeleteAccount(of common.Address) error {
 	return t.UpdateAccount(of, &types.StateAccount{Balance: new(uint256.Int), Root: types.EmptyRootHash, CodeHash: types.EmptyCodeHash.Bytes()}, 0)
 }
 
+// Prove implements gethstate.Trie: such a trie has a part of the state only.
+func (removals) Prove([]byte, ethdb.KeyValueWriter) error {
+	return fmt.Errorf("there are no proofs of a fork, which has a part of its state only: %w", state.ErrNoProofs)
+}
+
 // DeleteStorage implements gethstate.Trie.
 func (t removals) DeleteStorage(of common.Address, key []byte) error {
 	return t.UpdateStorage(of, key, []byte{0})
@@ -37,6 +43,7 @@ func (t removals) DeleteStorage(of common.Address, key []byte) error {
 type forked struct {
 	gethstate.ContractCodeReader
 	states *states
+	asking *asking
 	root   common.Hash
 
 	mu       sync.Mutex // guards what follows
@@ -51,7 +58,7 @@ func (f *forked) Account(of common.Address) (*types.StateAccount, error) {
 	case err != nil:
 		return nil, err
 	case a == nil:
-		return f.states.origin.account(of)
+		return f.states.origin.account(f.asking, of)
 	case isNone(a):
 		return nil, nil
 	}
@@ -77,11 +84,11 @@ func (f *forked) Storage(of common.Address, slot common.Hash) (common.Hash, erro
 			return common.BytesToHash(value), err
 		}
 	}
-	before, err := f.states.origin.account(of)
-	if err != nil || before == nil || common.BytesToHash(before.CodeHash) == types.EmptyCodeHash {
-		return common.Hash{}, err // what has no code has no slots
+	before, err := f.states.origin.account(f.asking, of)
+	if err != nil || before == nil || before.Nonce == 0 && common.BytesToHash(before.CodeHash) == types.EmptyCodeHash {
+		return common.Hash{}, err // what never had a code, also by delegation (EIP-7702), has no slots
 	}
-	return f.states.origin.slot(of, slot)
+	return f.states.origin.slot(f.asking, of, slot)
 }
 
 // writtenSlot is what was written to a slot; nil: nothing was.
@@ -104,14 +111,15 @@ func (f *forked) writtenSlot(of common.Address, root common.Hash, slot common.Ha
 type older struct {
 	gethstate.ContractCodeReader
 	from   *upstream
+	asking *asking
 	number uint64
 	code   func([]byte) error
 }
 
 // Account implements gethstate.Reader.
 func (o older) Account(of common.Address) (*types.StateAccount, error) {
-	var r read
-	err := o.from.account(of, o.number, &r)
+	r := read{Account: &of}
+	err := o.from.accounts(o.asking, o.number, &r)
 	if err == nil {
 		err = o.code(r.Code)
 	}
@@ -124,7 +132,7 @@ func (o older) Account(of common.Address) (*types.StateAccount, error) {
 // Storage implements gethstate.Reader.
 func (o older) Storage(of common.Address, slot common.Hash) (common.Hash, error) {
 	var r read
-	if err := o.from.slot(of, slot, o.number, &r); err != nil {
+	if err := o.from.slot(o.asking, of, slot, o.number, &r); err != nil {
 		return common.Hash{}, err
 	}
 	return *r.Value, nil
@@ -132,66 +140,7 @@ func (o older) Storage(of common.Address, slot common.Hash) (common.Hash, error)
 
 // before returns the state after a block before the fork.
 func (s *states) before(header *types.Header) (*gethstate.StateDB, error) {
-	return state.Past(header, older{s.codes.Reader(), s.origin.upstream(), header.Number.Uint64(), s.putCode})
-}
-
-// forkRecord is the record of a fork.
-const forkRecord = "fork"
-
-// resetOrFork begins the chain again: with its genesis, or as a fork of another node's.
-func (c *Chain) resetOrFork(_ context.Context, text []byte) (any, error) {
-	var o struct {
-		Forking struct {
-			JSONRPCURL  string
-			BlockNumber json.RawMessage
-		}
-	}
-	if err := jsonrpc.Params(text, 0, &o); err != nil {
-		return nil, err
-	}
-	if o.Forking.JSONRPCURL == "" {
-		return c.do("anvil_reset", json.RawMessage("[]"))
-	}
-	u, err := newUpstream(o.Forking.JSONRPCURL)
-	if err != nil {
-		return nil, err
-	}
-	defer u.close()
-	number, err := u.named(o.Forking.BlockNumber)
-	if err != nil {
-		return nil, err
-	}
-	p, err := u.point(number)
-	if err == nil {
-		err = u.ask(question{"eth_chainId", []any{}, &p.ChainID})
-	}
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	c.forks++
-	p.ID = c.forks
-	c.mu.Unlock()
-	record, err := json.Marshal([]*forkPoint{p})
-	if err == nil && len(record) > largestRecord {
-		err = fmt.Errorf("block %d of the node that is forked is too large for the journal: choose another one", number)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return c.do(forkRecord, record)
-}
-
-// named is the number of the block that a parameter names; without one, of the last.
-func (u *upstream) named(text json.RawMessage) (uint64, error) {
-	if len(text) == 0 || string(text) == "null" || string(text) == `"latest"` {
-		return u.head()
-	}
-	var n quantity
-	if err := json.Unmarshal(text, &n); err != nil {
-		return 0, jsonrpc.Errorf(jsonrpc.InvalidParams, "blockNumber: %v", err)
-	}
-	return n.uint64()
+	return state.Past(header, older{s.codes.Reader(), s.origin.upstream(), newAsking(context.Background()), header.Number.Uint64(), s.putCode})
 }
 
 // fork begins the chain again behind a block of another node. The accounts of the genesis have what they
@@ -208,13 +157,16 @@ func (c *Chain) fork(text json.RawMessage) (any, error) {
 	if err := follows(block.Header()); err != nil {
 		return nil, err
 	}
+	if !c.genesis.Config.IsPrague(block.Number(), block.Time()) {
+		return nil, errors.New("this chain's own rules are of before Prague at the time of the block that is forked: serve another folder, with a genesis that has these rules")
+	}
 	states := newStates()
 	o, err := c.newOrigin(&p, block.NumberU64(), states)
 	if err != nil {
 		return nil, err
 	}
 	c.forks = max(c.forks, p.ID)
-	for _, r := range c.reads[p.ID] {
+	for _, r := range slices.Concat(p.Reads, c.reads[p.ID]) {
 		if err := o.learn(r, false); err != nil {
 			return nil, err
 		}
@@ -237,7 +189,7 @@ func (c *Chain) fork(text json.RawMessage) (any, error) {
 
 // endow gives the accounts of the genesis their balances and, where the origin has none, their codes.
 func (c *Chain) endow(states *states, block *types.Block) (common.Hash, error) {
-	db, err := gethstate.New(types.EmptyRootHash, states)
+	db, err := gethstate.New(types.EmptyRootHash, states.by(c.asking))
 	if err != nil {
 		return common.Hash{}, err
 	}
@@ -255,14 +207,6 @@ func (c *Chain) endow(states *states, block *types.Block) (common.Hash, error) {
 		}
 	}
 	return db.Commit(params.Rules{}, block.NumberU64())
-}
-
-// follows reports why no block can follow one with a header.
-func follows(h *types.Header) error {
-	if h.BaseFee == nil || h.ExcessBlobGas == nil || h.BlobGasUsed == nil || h.RequestsHash == nil || h.Difficulty.Sign() != 0 {
-		return errors.New("the block of the node that is forked is of rules before Prague: choose a later one, or a node whose chain has these rules")
-	}
-	return nil
 }
 
 // endFork ends that the chain is a fork.

@@ -32,11 +32,11 @@ func methods(c *Chain) map[string]jsonrpc.Method {
 		if others == nil {
 			continue
 		}
-		method := func(_ context.Context, params []byte) (any, error) {
+		method := func(ctx context.Context, params []byte) (any, error) {
 			if len(params) == 0 {
 				params = []byte("[]")
 			}
-			return c.do(name, json.RawMessage(append([]byte(nil), params...)))
+			return c.do(ctx, name, json.RawMessage(append([]byte(nil), params...)))
 		}
 		for _, n := range append([]string{name}, others...) {
 			if strings.Contains(n, "_") {
@@ -52,6 +52,7 @@ func methods(c *Chain) map[string]jsonrpc.Method {
 	read(func() any { c.mu.RLock(); defer c.mu.RUnlock(); return !c.manual && c.interval == 0 }, "anvil_getAutomine", "hardhat_getAutomine")
 	read(func() any { c.mu.RLock(); defer c.mu.RUnlock(); return c.intervalSeconds() }, "anvil_getIntervalMining")
 	all["anvil_reset"], all["hardhat_reset"] = c.resetOrFork, c.resetOrFork
+	all["anvil_setRpcUrl"] = c.moveOrigin
 	read(c.metadata, "hardhat_metadata", "anvil_metadata")
 	read(c.nodeInfo, "anvil_nodeInfo")
 	read(func() any { c.mu.RLock(); defer c.mu.RUnlock(); return c.blocks[0].block.Time() }, "anvil_getGenesisTime")

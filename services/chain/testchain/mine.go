@@ -18,8 +18,8 @@ import (
 
 func (c *Chain) head() *types.Header { return c.blocks[len(c.blocks)-1].block.Header() }
 
-// db is the state after the last block and what was written since.
-func (c *Chain) db() (*gethstate.StateDB, error) { return gethstate.New(c.root, c.states) }
+// db is the state after the last block and what was written since, for a call.
+func (c *Chain) db() (*gethstate.StateDB, error) { return gethstate.New(c.root, c.states.by(c.asking)) }
 
 // header is that of a block at a time, as calls have set it.
 func (c *Chain) header(time uint64) (*types.Header, error) {
@@ -135,7 +135,7 @@ func (a ancestors) Header(n uint64) *types.Header {
 		return block.Header()
 	}
 	if o := a.c.origin; o != nil && n < o.number {
-		header, err := o.header(n)
+		header, err := o.ancestor(a.c.asking, n)
 		if err != nil {
 			a.c.missed = err // a contract that asks for the hash would get another one
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // byFees returns transactions in the order in which a block has them: of the senders' next ones the one with
-// the highest tip, and of equal ones the one that came first. The others are those that a block may have.
+// the highest effective tip, which is what it pays beyond the base fee, and of equal ones the one that came first. The others are those that a block may have.
 func (c *Chain) byFees(txs []*types.Transaction, baseFee *big.Int) []*types.Transaction {
 	waiting := map[common.Address][]*offer{}
 	for i, tx := range txs {
@@ -45,8 +45,8 @@ func (c *Chain) byFees(txs []*types.Transaction, baseFee *big.Int) []*types.Tran
 type offer struct {
 	tx   *types.Transaction
 	tip  *big.Int // wei for a unit of gas; below 0 where its cap is too low
-	came int    // its place in the pool
-	then *offer // of the same sender; nil: it is the last
+	came int      // its place in the pool
+	then *offer   // of the same sender; nil: it is the last
 }
 
 // offers are the next ones of all senders, the best first. They implement heap.Interface.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/common/lru"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/rlp"
@@ -16,8 +17,13 @@ import (
 	"dyno/services/chain/store"
 )
 
-// mostKnown bounds what is kept of an origin.
-const mostKnown = 1 << 20
+// Bounds of what is kept of an origin.
+const (
+	mostKnown     = 1 << 20   // accounts, slots and headers
+	mostCode      = 256 << 20 // bytes of codes
+	recentHeaders = 512       // of older blocks that clients asked for, beside those that contracts did
+	recentBlocks  = 32
+)
 
 // origin is the block of another node that a chain is a fork of, and what was read of the state after it.
 // What is read is put into the journal and kept, so that the calls after it give the same chain when they
@@ -28,10 +34,13 @@ type origin struct {
 	chain  uint64 // its id
 	note   func(*read) error
 	code   func([]byte) error // keeps a code
+	recent *lru.Cache[uint64, *types.Header]
+	blocks *lru.Cache[uint64, *sealed]
 
 	mu       sync.Mutex // guards what follows
 	from     *upstream
 	reads    []*read
+	codes    int                                    // bytes of codes in them
 	accounts map[common.Address]*types.StateAccount // nil: there is none
 	slots    map[slotOf]common.Hash
 	headers  map[uint64]*types.Header
@@ -65,6 +74,7 @@ func (c *Chain) newOrigin(p *forkPoint, number uint64, states *states) (*origin,
 	}
 	o := &origin{
 		id: p.ID, number: number, chain: uint64(p.ChainID), from: u, code: states.putCode,
+		recent: lru.NewCache[uint64, *types.Header](recentHeaders), blocks: lru.NewCache[uint64, *sealed](recentBlocks),
 		accounts: map[common.Address]*types.StateAccount{}, slots: map[slotOf]common.Hash{}, headers: map[uint64]*types.Header{},
 	}
 	o.note = func(r *read) error {
@@ -105,8 +115,8 @@ func (o *origin) learn(r *read, journal bool) error {
 	if known || err != nil {
 		return err
 	}
-	if len(o.reads) >= mostKnown {
-		return fmt.Errorf("more than %d accounts and slots of the node that is forked were read: begin again with anvil_reset", mostKnown)
+	if len(o.reads) >= mostKnown || o.codes+len(r.Code) > mostCode {
+		return fmt.Errorf("more than %d accounts and slots of the node that is forked were read, or %d bytes of codes: begin again with anvil_reset", mostKnown, mostCode)
 	}
 	if journal {
 		if err := o.note(r); err != nil {
@@ -128,7 +138,7 @@ func (o *origin) learn(r *read, journal bool) error {
 		}
 		o.headers[header.Number.Uint64()] = header
 	}
-	o.reads = append(o.reads, r)
+	o.reads, o.codes = append(o.reads, r), o.codes+len(r.Code)
 	return nil
 }
 
@@ -166,18 +176,18 @@ func isNone(a *types.StateAccount) bool {
 }
 
 // account returns an account after the block; nil if there is none.
-func (o *origin) account(of common.Address) (*types.StateAccount, error) {
+func (o *origin) account(a *asking, of common.Address) (*types.StateAccount, error) {
 	for {
 		o.mu.Lock()
-		a, known := o.accounts[of]
+		account, known := o.accounts[of]
 		o.mu.Unlock()
-		if known && a != nil {
-			return a.Copy(), nil
+		if known && account != nil {
+			return account.Copy(), nil
 		} else if known {
 			return nil, nil
 		}
-		r := &read{Fork: o.id}
-		err := o.upstream().account(of, o.number, r)
+		r := &read{Fork: o.id, Account: &of}
+		err := o.upstream().accounts(a, o.number, r)
 		if err == nil {
 			err = o.learn(r, true)
 		}
@@ -188,7 +198,7 @@ func (o *origin) account(of common.Address) (*types.StateAccount, error) {
 }
 
 // slot returns a slot after the block.
-func (o *origin) slot(of common.Address, slot common.Hash) (common.Hash, error) {
+func (o *origin) slot(a *asking, of common.Address, slot common.Hash) (common.Hash, error) {
 	for {
 		o.mu.Lock()
 		value, known := o.slots[slotOf{of, slot}]
@@ -197,7 +207,7 @@ func (o *origin) slot(of common.Address, slot common.Hash) (common.Hash, error) 
 			return value, nil
 		}
 		r := &read{Fork: o.id}
-		err := o.upstream().slot(of, slot, o.number, r)
+		err := o.upstream().slot(a, of, slot, o.number, r)
 		if err == nil {
 			err = o.learn(r, true)
 		}
@@ -207,22 +217,16 @@ func (o *origin) slot(of common.Address, slot common.Hash) (common.Hash, error) 
 	}
 }
 
-// header returns the header of a block before it, for contracts that ask for its hash.
-func (o *origin) header(number uint64) (*types.Header, error) {
+// ancestor returns the header of a block before it, for a contract that asks for its hash.
+func (o *origin) ancestor(a *asking, number uint64) (*types.Header, error) {
 	for {
-		o.mu.Lock()
-		header := o.headers[number]
-		o.mu.Unlock()
-		if header != nil {
+		if header := o.known(number); header != nil {
 			return header, nil
 		}
-		s, err := o.upstream().block(number)
-		if err == nil && s.block.NumberU64() != number {
-			err = fmt.Errorf("the node that is forked answers block %v for %d", s.block.Number(), number)
-		}
+		header, err := o.header(a, number)
 		r := &read{Fork: o.id}
 		if err == nil {
-			r.Header, err = rlp.EncodeToBytes(s.block.Header())
+			r.Header, err = rlp.EncodeToBytes(header)
 		}
 		if err == nil {
 			err = o.learn(r, true)
@@ -233,16 +237,54 @@ func (o *origin) header(number uint64) (*types.Header, error) {
 	}
 }
 
+// known is the header of a block before it that a contract has asked for; nil: none has.
+func (o *origin) known(number uint64) *types.Header {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.headers[number]
+}
+
+// header returns the header of a block before it.
+func (o *origin) header(a *asking, number uint64) (*types.Header, error) {
+	if header := o.known(number); header != nil {
+		return header, nil
+	}
+	if header, ok := o.recent.Get(number); ok {
+		return header, nil
+	}
+	header, err := o.upstream().header(a, number)
+	if err == nil {
+		o.recent.Add(number, header)
+	}
+	return header, err
+}
+
+// block returns a block before it, which cannot be executed over.
+func (o *origin) block(a *asking, number uint64) (*sealed, error) {
+	if s, ok := o.blocks.Get(number); ok {
+		return s, nil
+	}
+	p, err := o.upstream().point(a, number)
+	if err != nil {
+		return nil, err
+	}
+	s := &sealed{}
+	if s.block, s.receipts, err = p.decode(); err == nil {
+		o.blocks.Add(number, s)
+	}
+	return s, err
+}
+
 // before returns the place of a transaction of a block before the fork; store.ErrNotFound if it is in none.
-func (o *origin) before(hash common.Hash) (place, error) {
-	at, err := o.upstream().transaction(hash)
+func (o *origin) before(a *asking, hash common.Hash) (place, error) {
+	at, err := o.upstream().transaction(a, hash)
 	if err != nil {
 		return at, err
 	}
 	if at.number >= o.number {
 		return at, store.ErrNotFound
 	}
-	s, err := o.upstream().block(at.number)
+	s, err := o.block(a, at.number)
 	if err == nil && int(at.index) >= len(s.block.Transactions()) { // the node answers no blocks as bytes
 		err = store.ErrNotFound
 	}

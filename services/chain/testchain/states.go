@@ -1,6 +1,8 @@
 package testchain
 
 import (
+	"context"
+
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/rawdb"
 	gethstate "github.com/ethereum/go-ethereum/core/state"
@@ -18,6 +20,17 @@ type states struct {
 	disk   ethdb.Database // has codes, and what a checkpoint had
 	codes  *gethstate.CodeDB
 	origin *origin // nil: the chain is no fork
+	asking *asking // bounds what is asked of it; nil: each reader has bounds of its own
+}
+
+// by returns the states for a call, as far as another node is asked.
+func (s *states) by(a *asking) *states {
+	if s.origin == nil {
+		return s
+	}
+	own := *s
+	own.asking = a
+	return &own
 }
 
 func newStates() *states {
@@ -46,7 +59,11 @@ func (s *states) Reader(root common.Hash) (gethstate.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &forked{ContractCodeReader: s.codes.Reader(), states: s, root: root, accounts: accounts, slots: map[common.Address]*trie.StateTrie{}}, nil
+	asking := s.asking
+	if asking == nil {
+		asking = newAsking(context.Background())
+	}
+	return &forked{ContractCodeReader: s.codes.Reader(), states: s, asking: asking, root: root, accounts: accounts, slots: map[common.Address]*trie.StateTrie{}}, nil
 }
 
 // OpenTrie implements gethstate.Database.

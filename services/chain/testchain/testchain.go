@@ -57,15 +57,16 @@ type Chain struct {
 
 	mu      sync.RWMutex // guards what follows
 	now     time.Time    // of the call that is being made
+	asking  *asking      // by that call, or the draft of the next block
 	version uint64       // grows with each call
 	broken  bool         // the chain must be opened again
 	work    int          // calls and blocks since the journal's last checkpoint
 	states  *states
-	origin  *origin             // of a fork
-	forks   uint64              // the highest id of one, ever
-	reads   map[uint64][]*read  // what the journal has of forks that have not begun yet
-	missed  error               // why an older block could not be read by what is executed
-	grown   chan struct{} // closed when there is a block, or blocks are taken back
+	origin  *origin            // of a fork
+	forks   uint64             // the highest id of one, ever
+	reads   map[uint64][]*read // what the journal has of forks that have not begun yet
+	missed  error              // why an older block could not be read by what is executed
+	grown   chan struct{}      // closed when there is a block, or blocks are taken back
 	blocks  []*sealed
 	byHash  map[common.Hash]uint64
 	index   map[common.Hash]place // of transactions
@@ -300,7 +301,7 @@ func (c *Chain) replay(ctx context.Context, from uint64, kept *kept) error {
 		if run == nil {
 			return fmt.Errorf("record %d of the journal is a call of %q, which this version does not know", number, r.Method)
 		}
-		c.now = time.Unix(0, r.Time)
+		c.now, c.asking = time.Unix(0, r.Time), newAsking(ctx)
 		c.work++
 		if _, err := run(c, r.Params); err != nil {
 			return fmt.Errorf("record %d of the journal, %s, fails now: %w", number, r.Method, err)
@@ -311,7 +312,7 @@ func (c *Chain) replay(ctx context.Context, from uint64, kept *kept) error {
 
 // do makes a call that changes the chain, and shows and answers what it did when that is in the
 // journal. A call that fails changes nothing.
-func (c *Chain) do(method string, params json.RawMessage) (any, error) {
+func (c *Chain) do(ctx context.Context, method string, params json.RawMessage) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ended := false
@@ -320,7 +321,7 @@ func (c *Chain) do(method string, params json.RawMessage) (any, error) {
 			c.fail(fmt.Errorf("the call %s of the test chain panicked; start again", method))
 		}
 	}()
-	c.now = time.Now()
+	c.now, c.asking = time.Now(), newAsking(ctx)
 	c.version++
 	undo := c.savepoint()
 	result, err := calls[method](c, params)
@@ -351,17 +352,6 @@ func (c *Chain) savepoint() (undo func()) {
 	}
 }
 
-func (c *Chain) note(r call) error {
-	text, err := json.Marshal(r)
-	if err == nil {
-		err = c.log.AppendAsync([][]byte{text}, nil)
-	}
-	if err != nil {
-		c.fail(err)
-	}
-	return err
-}
-
 // tick makes blocks at the interval.
 func (c *Chain) tick(ctx context.Context) {
 	for {
@@ -375,7 +365,7 @@ func (c *Chain) tick(ctx context.Context) {
 		}
 		select {
 		case <-due:
-			_, _ = c.do("evm_mine", json.RawMessage("[]")) // the next one may succeed, after another call
+			_, _ = c.do(ctx, "evm_mine", json.RawMessage("[]")) // the next one may succeed, after another call
 		case <-c.wake:
 		case <-ctx.Done():
 			return

@@ -6,30 +6,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/rlp"
 
 	"dyno/services/chain/jsonrpc"
 	"dyno/services/chain/store"
 )
 
-// Bounds of what another node is asked.
-const (
-	patience      = 10 * time.Second // for an answer
-	largestAnswer = 64 << 20         // bytes
-)
+// largestAnswer bounds an answer of another node, in bytes.
+const largestAnswer = 64 << 20
 
 // upstream is another node on this machine, of whose chain a chain can be a fork. Its methods may be called
 // from any goroutine.
 type upstream struct {
-	url    string
+	url    string // its path may have a key, which errors do not show
+	host   string // with the port
 	client *http.Client
 }
 
@@ -37,13 +34,13 @@ type upstream struct {
 func newUpstream(at string) (*upstream, error) {
 	u, err := url.Parse(at)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "%.200q is no URL of a node: give one such as http://127.0.0.1:8546", at)
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "this is no URL of a node: give one such as http://127.0.0.1:8546")
 	}
 	if address, err := netip.ParseAddr(u.Hostname()); u.Hostname() != "localhost" && (err != nil || !address.IsLoopback()) {
-		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "%.200q is not on this machine, and only a node on it can be forked: give a URL such as http://127.0.0.1:8546, of a node or of a proxy to one", at)
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "%.200q is not on this machine, and only a node on it can be forked: give a URL such as http://127.0.0.1:8546, of a node or of a proxy to one", u.Host)
 	}
-	return &upstream{at, &http.Client{
-		Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 4},
+	return &upstream{at, u.Host, &http.Client{
+		Transport:     &http.Transport{MaxIdleConnsPerHost: 4},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
@@ -58,8 +55,29 @@ type question struct {
 	into   any
 }
 
+// refused is an error that another node answers.
+type refused struct {
+	method  string
+	code    int
+	message string
+}
+
+// Error implements error.
+func (e *refused) Error() string {
+	return fmt.Sprintf("the node that is forked answers %s with the error %d: %.500s", e.method, e.code, e.message)
+}
+
+// Codes of a node that does not have a method.
+const noSuchMethod, notSupported = -32601, -32004 // the second is EIP-1474's, as Hardhat answers
+
+// lacks reports whether an error means that another node does not have a method.
+func lacks(err error) bool {
+	e := new(refused)
+	return errors.As(err, &e) && (e.code == noSuchMethod || e.code == notSupported)
+}
+
 // ask makes calls in one array, and reads their results.
-func (u *upstream) ask(all ...question) error {
+func (u *upstream) ask(a *asking, all ...question) error {
 	type call struct {
 		Version string `json:"jsonrpc"`
 		ID      int    `json:"id"`
@@ -74,9 +92,22 @@ func (u *upstream) ask(all ...question) error {
 	if err != nil {
 		return err
 	}
-	resp, err := u.client.Post(u.url, "application/json", bytes.NewReader(text))
+	ctx, done, err := a.begin()
 	if err != nil {
-		return fmt.Errorf("the node that is forked does not answer: %w; anvil_setRpcUrl says where it is now", err)
+		return err
+	}
+	defer done()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.url, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := u.client.Do(req)
+	if err != nil {
+		if e := new(url.Error); errors.As(err, &e) {
+			err = e.Err // without the URL
+		}
+		return fmt.Errorf("the node that is forked does not answer at %s: %w; anvil_setRpcUrl says where it is now", u.host, err)
 	}
 	defer resp.Body.Close()
 	text, err = io.ReadAll(io.LimitReader(resp.Body, largestAnswer+1))
@@ -96,7 +127,10 @@ func readAnswers(text []byte, all []question) error {
 	var answers []struct {
 		ID     *int
 		Result json.RawMessage
-		Error  *struct{ Message string }
+		Error  *struct {
+			Code    int
+			Message string
+		}
 	}
 	if err := json.Unmarshal(text, &answers); err != nil {
 		return fmt.Errorf("the node that is forked does not answer arrays of calls: %.200q", text)
@@ -109,7 +143,7 @@ func readAnswers(text []byte, all []question) error {
 		q := all[*a.ID]
 		seen[*a.ID] = true
 		if a.Error != nil {
-			return fmt.Errorf("the node that is forked answers %s: %.500s", q.method, a.Error.Message)
+			return &refused{q.method, a.Error.Code, a.Error.Message}
 		}
 		if err := json.Unmarshal(a.Result, q.into); err != nil {
 			return fmt.Errorf("the node that is forked answers %s with %.100q: %w", q.method, a.Result, err)
@@ -124,97 +158,58 @@ func readAnswers(text []byte, all []question) error {
 }
 
 // head is the number of the last block.
-func (u *upstream) head() (uint64, error) {
+func (u *upstream) head(a *asking) (uint64, error) {
 	var n hexutil.Uint64
-	err := u.ask(question{"eth_blockNumber", []any{}, &n})
+	err := u.ask(a, question{"eth_blockNumber", []any{}, &n})
 	return uint64(n), err
 }
 
-// account reads an account after a block.
-func (u *upstream) account(of common.Address, number uint64, into *read) error {
-	at := hexutil.Uint64(number)
-	into.Account = &of
-	return u.ask(
-		question{"eth_getTransactionCount", []any{of, at}, &into.Nonce},
-		question{"eth_getBalance", []any{of, at}, &into.Balance},
-		question{"eth_getCode", []any{of, at}, &into.Code},
-	)
+// accounts reads the accounts that records are about, after a block.
+func (u *upstream) accounts(a *asking, number uint64, all ...*read) error {
+	var questions []question
+	for _, r := range all {
+		params := []any{*r.Account, hexutil.Uint64(number)}
+		questions = append(questions, question{"eth_getTransactionCount", params, &r.Nonce}, question{"eth_getBalance", params, &r.Balance}, question{"eth_getCode", params, &r.Code})
+	}
+	if err := u.ask(a, questions...); err != nil {
+		return err
+	}
+	for _, r := range all {
+		if r.Balance == nil {
+			return fmt.Errorf("the node that is forked does not know the balance of %v after block %d", r.Account, number)
+		}
+	}
+	return nil
 }
 
 // slot reads a slot of an account after a block.
-func (u *upstream) slot(of common.Address, slot common.Hash, number uint64, into *read) error {
+func (u *upstream) slot(a *asking, of common.Address, slot common.Hash, number uint64, into *read) error {
 	var value hexutil.Bytes
-	err := u.ask(question{"eth_getStorageAt", []any{of, slot, hexutil.Uint64(number)}, &value})
+	err := u.ask(a, question{"eth_getStorageAt", []any{of, slot, hexutil.Uint64(number)}, &value})
 	word := common.BytesToHash(value)
 	into.Account, into.Slot, into.Value = &of, &slot, &word
 	return err
 }
 
-// forkPoint is a block of another node: the parameters of the record of a fork.
-type forkPoint struct {
-	ID       uint64          `json:"id"`
-	URL      string          `json:"url"`
-	ChainID  hexutil.Uint64  `json:"chainId"`
-	Block    hexutil.Bytes   `json:"block"` // in RLP
-	Receipts []hexutil.Bytes `json:"receipts"`
-}
-
-// point returns a block: whole, or where the node does not answer that, with its header alone.
-func (u *upstream) point(number uint64) (*forkPoint, error) {
-	p, at := &forkPoint{URL: u.url}, hexutil.Uint64(number)
-	if u.ask(question{"debug_getRawBlock", []any{at}, &p.Block}, question{"debug_getRawReceipts", []any{at}, &p.Receipts}) == nil && len(p.Block) > 0 {
-		if _, _, err := p.decode(); err == nil {
-			return p, nil
-		}
-	}
+// header returns the header of a block; store.ErrNotFound if there is none.
+func (u *upstream) header(a *asking, number uint64) (*types.Header, error) {
 	var header *types.Header
-	if err := u.ask(question{"eth_getBlockByNumber", []any{at, false}, &header}); err != nil {
+	err := u.ask(a, question{"eth_getBlockByNumber", []any{hexutil.Uint64(number), false}, &header})
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if header == nil {
+	case header == nil:
 		return nil, fmt.Errorf("the node that is forked has no block %d: %w", number, store.ErrNotFound)
+	case header.Number.Cmp(new(big.Int).SetUint64(number)) != 0:
+		return nil, fmt.Errorf("the node that is forked answers block %v for %d", header.Number, number)
 	}
-	raw, err := rlp.EncodeToBytes(types.NewBlockWithHeader(header))
-	p.Block, p.Receipts = raw, nil
-	return p, err
-}
-
-// decode returns the block with what consensus knows of its receipts.
-func (p *forkPoint) decode() (*types.Block, types.Receipts, error) {
-	block := new(types.Block)
-	if err := rlp.DecodeBytes(p.Block, block); err != nil {
-		return nil, nil, fmt.Errorf("the block of the node that is forked cannot be read: %w", err)
-	}
-	if err := block.SanityCheck(); err != nil {
-		return nil, nil, err
-	}
-	if len(p.Receipts) != len(block.Transactions()) {
-		return nil, nil, fmt.Errorf("the block of the node that is forked has %d transactions and %d receipts", len(block.Transactions()), len(p.Receipts))
-	}
-	receipts := make(types.Receipts, len(p.Receipts))
-	for i, raw := range p.Receipts {
-		receipts[i] = new(types.Receipt)
-		if err := receipts[i].UnmarshalBinary(raw); err != nil {
-			return nil, nil, fmt.Errorf("a receipt of the node that is forked cannot be read: %w", err)
-		}
-	}
-	return block, receipts, nil
-}
-
-// block returns a block that cannot be executed over.
-func (u *upstream) block(number uint64) (*sealed, error) {
-	p, err := u.point(number)
-	if err != nil {
-		return nil, err
-	}
-	block, receipts, err := p.decode()
-	return &sealed{block: block, receipts: receipts}, err
+	return header, judge(header)
 }
 
 // numberOf returns the number of the block that has a hash; store.ErrNotFound if there is none.
-func (u *upstream) numberOf(hash common.Hash) (uint64, error) {
+func (u *upstream) numberOf(a *asking, hash common.Hash) (uint64, error) {
 	var block *struct{ Number hexutil.Uint64 }
-	err := u.ask(question{"eth_getBlockByHash", []any{hash, false}, &block})
+	err := u.ask(a, question{"eth_getBlockByHash", []any{hash, false}, &block})
 	if err == nil && block == nil {
 		err = store.ErrNotFound
 	}
@@ -225,9 +220,9 @@ func (u *upstream) numberOf(hash common.Hash) (uint64, error) {
 }
 
 // transaction returns where a transaction is; store.ErrNotFound if it is in no block.
-func (u *upstream) transaction(hash common.Hash) (at place, err error) {
+func (u *upstream) transaction(a *asking, hash common.Hash) (at place, err error) {
 	var tx *struct{ BlockNumber, TransactionIndex *hexutil.Uint64 }
-	err = u.ask(question{"eth_getTransactionByHash", []any{hash}, &tx})
+	err = u.ask(a, question{"eth_getTransactionByHash", []any{hash}, &tx})
 	if err == nil && (tx == nil || tx.BlockNumber == nil || tx.TransactionIndex == nil) {
 		err = store.ErrNotFound
 	}
