@@ -54,8 +54,9 @@ func (c *client) ask(method, params string) string {
 	return string(text)
 }
 
-// serve serves arrays of calls over HTTP until the function that it returns is called.
-func (c *client) serve() (url string, end func()) {
+// serve serves arrays of calls over HTTP until the function that it returns is called. Its answers can be
+// changed.
+func (c *client) serve(changes ...func(method string, answer map[string]any)) (url string, end func()) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var calls []struct {
 			ID     int
@@ -73,6 +74,9 @@ func (c *client) serve() (url string, end func()) {
 				answer["error"] = map[string]any{"code": -32000, "message": err.Error()}
 			} else {
 				answer["result"] = result
+			}
+			for _, change := range changes {
+				change(call.Method, answer)
 			}
 			answers = append(answers, answer)
 		}
