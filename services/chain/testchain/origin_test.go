@@ -3,6 +3,7 @@ package testchain_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -193,6 +194,7 @@ func TestForkWaits(t *testing.T) {
 	reached := make(chan struct{})
 	url, end := up.serve()
 	hung := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // only then the server sees that the client has gone
 		reached <- struct{}{}
 		<-r.Context().Done()
 	}))
