@@ -45,8 +45,8 @@ func (c *Chain) byFees(txs []*types.Transaction, baseFee *big.Int) []*types.Tran
 type offer struct {
 	tx   *types.Transaction
 	tip  *big.Int // wei for a unit of gas; below 0 where its cap is too low
-	came int    // its place in the pool
-	then *offer // of the same sender; nil: it is the last
+	came int      // its place in the pool
+	then *offer   // of the same sender; nil: it is the last
 }
 
 // offers are the next ones of all senders, the best first. They implement heap.Interface.

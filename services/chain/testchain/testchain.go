@@ -61,11 +61,11 @@ type Chain struct {
 	broken  bool         // the chain must be opened again
 	work    int          // calls and blocks since the journal's last checkpoint
 	states  *states
-	origin  *origin             // of a fork
-	forks   uint64              // the highest id of one, ever
-	reads   map[uint64][]*read  // what the journal has of forks that have not begun yet
-	missed  error               // why an older block could not be read by what is executed
-	grown   chan struct{} // closed when there is a block, or blocks are taken back
+	origin  *origin            // of a fork
+	forks   uint64             // the highest id of one, ever
+	reads   map[uint64][]*read // what the journal has of forks that have not begun yet
+	missed  error              // why an older block could not be read by what is executed
+	grown   chan struct{}      // closed when there is a block, or blocks are taken back
 	blocks  []*sealed
 	byHash  map[common.Hash]uint64
 	index   map[common.Hash]place // of transactions
