@@ -77,10 +77,10 @@ func composed(b api.Backend, methods map[string]jsonrpc.Method) map[string]jsonr
 		"evm_mine_detailed":   mine,
 		"anvil_mine_detailed": mine,
 
-		"anvil_dealERC20":          balance,
-		"hardhat_dealERC20":        balance,
-		"anvil_setERC20Balance":    balance,
-		"anvil_setERC20Allowance":  allowance,
+		"anvil_dealERC20":         balance,
+		"hardhat_dealERC20":       balance,
+		"anvil_setERC20Balance":   balance,
+		"anvil_setERC20Allowance": allowance,
 	}
 }
 

@@ -84,6 +84,9 @@ func (f *forked) Storage(of common.Address, slot common.Hash) (common.Hash, erro
 			return common.BytesToHash(value), err
 		}
 	}
+	if of == params.HistoryStorageAddress || of == params.BeaconRootsAddress {
+		return common.Hash{}, nil // each block writes another slot there: the origin would be asked for each
+	}
 	before, err := f.states.origin.account(f.asking, of)
 	if err != nil || before == nil || before.Nonce == 0 && common.BytesToHash(before.CodeHash) == types.EmptyCodeHash {
 		return common.Hash{}, err // what never had a code, also by delegation (EIP-7702), has no slots
