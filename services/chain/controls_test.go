@@ -1,10 +1,12 @@
 package chain_test
 
 import (
-	"bytes"
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
+
+	"dyno/services/chain"
 )
 
 const (
@@ -109,10 +111,8 @@ func TestForkChecked(t *testing.T) {
 	}
 	up.stop()
 	n.stop()
-	var out bytes.Buffer
-	var stderr lines
-	if code := run(t.Context(), &out, &stderr, "check", "--data", dir, "--json"); code != 0 || !strings.Contains(out.String(), `"blocks":1,`) || !strings.Contains(out.String(), `"transactions":1,`) {
-		t.Errorf("check: %d, %s%s", code, out.String(), stderr.String())
+	if r, err := chain.Check(t.Context(), dir, io.Discard); err != nil || !r.OK || r.Head != 3 || r.Blocks != 1 || r.Transactions != 1 {
+		t.Errorf("check: %+v, %v", r, err)
 	}
 }
 
