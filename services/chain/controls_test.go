@@ -2,8 +2,11 @@ package chain_test
 
 import (
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
+
+	"dyno/services/chain"
 )
 
 const (
@@ -89,6 +92,31 @@ func TestDetailed(t *testing.T) {
 	}
 	if got := n.ask("eth_coinbase", `[]`); got != `"0x0000000000000000000000000000000000000000"` {
 		t.Error(got)
+	}
+}
+
+// A fork of a chain with another id shows its transactions, and is checked without it.
+func TestForkChecked(t *testing.T) {
+	t.Parallel()
+	up, dir := serve(t, "--data", t.TempDir()), t.TempDir()
+	for range 2 {
+		up.ask("eth_sendTransactionSync", `[`+transfer+`]`)
+	}
+	n := serve(t, "--test", "--data", dir)
+	if got := n.ask("hardhat_reset", `[{"forking":{"jsonRpcUrl":"http://`+up.listen+`","blockNumber":"0x2"}}]`); got != "null" {
+		t.Fatal(got)
+	}
+	const first = `["0x1","0x0"]`
+	if got := n.ask("eth_getTransactionByBlockNumberAndIndex", first); got != up.ask("eth_getTransactionByBlockNumberAndIndex", first) || !strings.Contains(got, rich) {
+		t.Error(got)
+	}
+	if got := n.ask("eth_sendTransactionSync", `[`+transfer+`]`); !strings.Contains(got, `"blockNumber":"0x3"`) {
+		t.Error(got)
+	}
+	up.stop()
+	n.stop()
+	if r, err := chain.Check(t.Context(), dir, io.Discard); err != nil || !r.OK || r.Head != 3 || r.Blocks != 1 || r.Transactions != 1 {
+		t.Errorf("check: %+v, %v", r, err)
 	}
 }
 
