@@ -3,6 +3,7 @@ package testchain
 import (
 	"context"
 	"encoding/json"
+	"sync"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/consensus/misc/eip4844"
@@ -46,6 +47,12 @@ func (c *Chain) Before(record string, params string) error {
 	return err
 }
 
+// rules are those of a test chain.
+var rules = sync.OnceValues(func() (*genesis.Genesis, *execution.Executor) {
+	g := genesis.Test(0)
+	return g, execution.New(g)
+})
+
 // DecodePoint reads a block with a receipt, as another node answers them, and begins the one that follows.
 func DecodePoint(block, receipt []byte, bare bool) {
 	p := forkPoint{Block: block, Receipts: []hexutil.Bytes{receipt}, Bare: bare}
@@ -53,8 +60,7 @@ func DecodePoint(block, receipt []byte, bare bool) {
 	if err != nil {
 		return
 	}
-	g := genesis.Test(0)
-	executor := execution.New(g)
+	g, executor := rules()
 	if h := b.Header(); h.ExcessBlobGas != nil {
 		eip4844.CalcBlobFee(g.Config, h)
 	}
