@@ -226,7 +226,7 @@ func (f *serving) serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 	methods["rpc_modules"] = api.Modules(methods)
 	maps.Copy(methods, f.controls)
 	if f.test && f.keys.controls(env) {
-		methods["eth_sendUnsignedTransaction"] = unsigned(b, methods)
+		maps.Copy(methods, composed(b, methods))
 	}
 	m, err := newMetrics(env, b, methods)
 	if err != nil {

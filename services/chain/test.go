@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -38,7 +40,7 @@ func (f *serving) checkTest(dir string) error {
 // refusing are the methods of a test chain where they are not available.
 func refusing(why string) map[string]jsonrpc.Method {
 	all := map[string]jsonrpc.Method{}
-	for _, name := range testchain.Names() {
+	for _, name := range slices.AppendSeq(testchain.Names(), maps.Keys(composed(api.Backend{}, nil))) {
 		all[name] = func(context.Context, []byte) (any, error) {
 			return nil, jsonrpc.Errorf(jsonrpc.UnknownMethod, "the method %s does not exist/is not available: %s", name, why)
 		}
@@ -62,6 +64,42 @@ func (f *serving) serveTest(ctx context.Context, env *daemon.Env, g *genesis.Gen
 		f.controls = refusing("other machines reach this node; serve the test chain on a loopback address, or with --dev-accounts development")
 	}
 	return f.serve(env, nil, b, nil, c.Close)
+}
+
+// composed are the methods of a test chain that call others of the node, which are given.
+func composed(b api.Backend, methods map[string]jsonrpc.Method) map[string]jsonrpc.Method {
+	mine, balance, allowance := detailed(b, methods), setBalance(methods), setAllowance(methods)
+	return map[string]jsonrpc.Method{
+		"eth_sendUnsignedTransaction": unsigned(b, methods),
+
+		"anvil_reorg": reorg(b, methods),
+
+		"evm_mine_detailed":   mine,
+		"anvil_mine_detailed": mine,
+
+		"anvil_dealERC20":         balance,
+		"hardhat_dealERC20":       balance,
+		"anvil_setERC20Balance":   balance,
+		"anvil_setERC20Allowance": allowance,
+	}
+}
+
+// detailed returns evm_mine with the blocks that it makes as its answer.
+func detailed(b api.Backend, methods map[string]jsonrpc.Method) jsonrpc.Method {
+	return func(ctx context.Context, params []byte) (any, error) {
+		before, blocks := b.States.Head().Number.Uint64(), []any{}
+		if _, err := methods["evm_mine"](ctx, params); err != nil {
+			return nil, err
+		}
+		for n := before + 1; n <= b.States.Head().Number.Uint64(); n++ {
+			block, err := methods["eth_getBlockByNumber"](ctx, fmt.Appendf(nil, `["%#x",true]`, n))
+			if err != nil {
+				return nil, err
+			}
+			blocks = append(blocks, block)
+		}
+		return blocks, nil
+	}
 }
 
 // unsigned returns the method that sends a transaction of any account, as if it were impersonated.
@@ -91,8 +129,9 @@ func checkTestChain(ctx context.Context, dir string) (r blockchain.Report, err e
 		return r, ctx.Err()
 	}
 	r.OK, r.Head = true, c.Head().Number.Uint64()
-	r.Blocks, r.StateRoot, r.RecomputedRoot = r.Head, c.Head().Root, c.Head().Root
-	for n := uint64(1); n <= r.Head; n++ {
+	first, _ := c.Kept() // of a fork, the block that another node made
+	r.Blocks, r.StateRoot, r.RecomputedRoot = r.Head-first, c.Head().Root, c.Head().Root
+	for n := first + 1; n <= r.Head; n++ {
 		block, err := c.Block(n)
 		if err != nil {
 			return r, errors.Join(err, c.Close())

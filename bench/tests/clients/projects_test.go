@@ -119,6 +119,12 @@ func TestTestClients(t *testing.T) {
 	run(t, dir, "node", "testchain.mjs", node(t, "--test"))
 }
 
+// A test chain is a fork of a chain that is served beside it.
+func TestForks(t *testing.T) {
+	dir := project(t, "fork.mjs", "contract.mjs", "package.json", "package-lock.json")
+	run(t, dir, "node", "fork.mjs", node(t), node(t, "--test"))
+}
+
 // Watchers and listeners see what happens, confirmations come where there are empty blocks, and accounts get code.
 func TestWatchers(t *testing.T) {
 	dir := project(t, "watchers.mjs", "contract.mjs", "package.json", "package-lock.json")

@@ -44,11 +44,15 @@ type Backend struct {
 
 // signer recovers the senders of a block's transactions.
 func (b Backend) signer(number *big.Int, time uint64) types.Signer {
-	return b.wrapped(types.MakeSigner(b.Genesis.Config, number, time))
+	signer := b.wrapped(types.MakeSigner(b.Genesis.Config, number, time))
+	if b.Impersonated != nil { // a fork has blocks of another chain
+		signer = execution.Elsewhere(signer)
+	}
+	return signer
 }
 
-// latestSigner recovers the senders of transactions that wait.
-func (b Backend) latestSigner() types.Signer { return b.wrapped(types.LatestSigner(b.Genesis.Config)) }
+// LatestSigner recovers the senders of transactions that wait.
+func (b Backend) LatestSigner() types.Signer { return b.wrapped(types.LatestSigner(b.Genesis.Config)) }
 
 func (b Backend) wrapped(s types.Signer) types.Signer {
 	if b.Impersonated != nil {

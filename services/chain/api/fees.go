@@ -60,7 +60,11 @@ func (t *Tips) Suggest() (*big.Int, error) {
 		return t.last, nil
 	}
 	var seen []*big.Int
-	for n := head; n > 0 && head-n < tipBlocks; n-- {
+	var oldest uint64
+	if t.b.Impersonated != nil { // a test chain, and on a fork the blocks before are another node's
+		oldest, _ = t.b.States.Kept()
+	}
+	for n := head; n > 0 && n >= oldest && head-n < tipBlocks; n-- {
 		s, err := t.b.Sealed(n)
 		if err != nil {
 			return nil, err
@@ -137,6 +141,13 @@ func (m methods) feeHistory(ctx context.Context, params []byte) (any, error) {
 		return nil, err
 	}
 	head, end := m.States.Head().Number.Uint64(), m.NumberOf(last)
+	next, err := m.next(ctx, last)
+	if err != nil {
+		return nil, err
+	}
+	if next != nil {
+		head, end = next.NumberU64(), next.NumberU64()
+	}
 	if end > head {
 		return nil, fmt.Errorf("request beyond head block: requested %d, head %d", end, head)
 	}
@@ -146,11 +157,27 @@ func (m methods) feeHistory(ctx context.Context, params []byte) (any, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := m.addHistory(out, n, percentiles); err != nil {
+		var s *Sealed // nil: a sealed block
+		if n == end {
+			s = next
+		}
+		if err := m.addHistory(out, n, s, percentiles); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// next returns the block that would be sealed next, if pending means one here; nil: a sealed one is meant.
+func (m methods) next(ctx context.Context, last rpc.BlockNumber) (*Sealed, error) {
+	if last != rpc.PendingBlockNumber {
+		return nil, nil
+	}
+	s, err := m.Find(ctx, rpc.BlockNumberOrHashWithNumber(last))
+	if s != nil && !s.Pending {
+		s = nil
+	}
+	return s, err
 }
 
 func checkPercentiles(percentiles []float64) error {
@@ -168,29 +195,40 @@ func checkPercentiles(percentiles []float64) error {
 	return nil
 }
 
-// addHistory adds a block, and the fees of the next one in the place after it.
-func (m methods) addHistory(out *history, number uint64, percentiles []float64) error {
-	header, err := m.Blocks.Header(number)
-	if err != nil {
+// addHistory adds a block, and the fees of the next one in the place after it. Next is the block if it is
+// not sealed.
+func (m methods) addHistory(out *history, number uint64, next *Sealed, percentiles []float64) error {
+	var header *types.Header
+	var err error
+	if next != nil {
+		header = next.Header()
+	} else if header, err = m.Blocks.Header(number); err != nil {
 		return err
 	}
 	if len(percentiles) > 0 {
-		rewards, err := m.rewards(number, percentiles)
+		if next == nil {
+			if next, err = m.Sealed(number); err != nil {
+				return err
+			}
+		}
+		tips, err := rewards(next, percentiles)
 		if err != nil {
 			return err
 		}
-		out.Reward = append(out.Reward, rewards)
+		out.Reward = append(out.Reward, tips)
 	}
 	config := m.Genesis.Config
 	out.GasUsedRatio = append(out.GasUsedRatio, float64(header.GasUsed)/float64(header.GasLimit))
-	base, next := new(big.Int), new(big.Int)
+	base, after := new(big.Int), new(big.Int)
 	if header.BaseFee != nil {
 		base = header.BaseFee
 	}
-	if fee := m.executor.NextBaseFee(header); fee != nil {
-		next = fee
+	if header.BaseFee != nil || !config.IsLondon(header.Number) { // a fork has headers of other rules
+		if fee := m.executor.NextBaseFee(header); fee != nil {
+			after = fee
+		}
 	}
-	out.BaseFee = append(out.BaseFee[:max(len(out.BaseFee)-1, 0)], (*hexutil.Big)(base), (*hexutil.Big)(next))
+	out.BaseFee = append(out.BaseFee[:max(len(out.BaseFee)-1, 0)], (*hexutil.Big)(base), (*hexutil.Big)(after))
 	blob, nextBlob, ratio := new(big.Int), new(big.Int), 0.0
 	if header.ExcessBlobGas != nil {
 		excess := eip4844.CalcExcessBlobGas(config, header, header.Time)
@@ -206,11 +244,7 @@ func (m methods) addHistory(out *history, number uint64, percentiles []float64) 
 }
 
 // rewards returns the tips at percentiles of the gas that a block used, by ascending tips.
-func (m methods) rewards(number uint64, percentiles []float64) ([]*hexutil.Big, error) {
-	s, err := m.Sealed(number)
-	if err != nil {
-		return nil, err
-	}
+func rewards(s *Sealed, percentiles []float64) ([]*hexutil.Big, error) {
 	receipts, err := s.Receipts()
 	if err != nil {
 		return nil, err

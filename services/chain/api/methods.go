@@ -25,7 +25,7 @@ type methods struct {
 // Methods returns the methods by name. Those of other packages are added with maps.Copy. Version
 // is what web3_clientVersion answers.
 func Methods(b Backend, version string) map[string]jsonrpc.Method {
-	m := methods{b, execution.New(b.Genesis), b.latestSigner(), NewTips(b)}
+	m := methods{b, execution.New(b.Genesis), b.LatestSigner(), NewTips(b)}
 	chainID := b.Genesis.Config.ChainID
 	all := map[string]jsonrpc.Method{
 		"eth_chainId":        constant(hexutil.EncodeBig(chainID)),
@@ -43,6 +43,7 @@ func Methods(b Backend, version string) map[string]jsonrpc.Method {
 		"eth_getTransactionByBlockHashAndIndex":   ofBlock[common.Hash](m, m.transactionAt),
 		"eth_getTransactionByHash":                ofHash(m.transaction),
 		"eth_getTransactionReceipt":               ofHash(m.receipt),
+		"eth_getTransactionBySenderAndNonce":      m.bySenderAndNonce,
 
 		"eth_gasPrice":             without(m.gasPrice),
 		"eth_maxPriorityFeePerGas": without(m.maxPriorityFeePerGas),
@@ -195,18 +196,18 @@ func (m methods) transaction(_ context.Context, hash common.Hash) (any, error) {
 // waits for a block: if the transaction's came between, it would wait for another one.
 const soon = 100 * time.Millisecond
 
-func (m methods) receipt(ctx context.Context, hash common.Hash) (any, error) {
-	head := m.States.Head().Number.Uint64()
-	s, index, err := m.FindTransaction(hash)
+func (b Backend) receipt(ctx context.Context, hash common.Hash) (any, error) {
+	head := b.States.Head().Number.Uint64()
+	s, index, err := b.FindTransaction(hash)
 	if s == nil && err == nil {
-		if m.executable(m.Pool.Waiting(hash)) {
+		if b.executable(b.Pool.Waiting(hash)) {
 			select {
-			case <-m.Feed.Grown(head):
+			case <-b.Feed.Grown(head):
 			case <-time.After(soon):
 			case <-ctx.Done():
 			}
 		}
-		s, index, err = m.FindTransaction(hash)
+		s, index, err = b.FindTransaction(hash)
 	}
 	if s == nil || err != nil {
 		return nil, err

@@ -195,27 +195,31 @@ func (m methods) getProof(ctx context.Context, params []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	root := header.Root
+	if m.Impersonated != nil { // a test chain, whose accounts may have been written to since
+		root = db.IntermediateRoot(m.executor.Rules(header))
+	}
 	out := &proven{Address: of, Balance: (*hexutil.Big)(db.GetBalance(of).ToBig()), CodeHash: db.GetCodeHash(of),
 		Nonce: hexutil.Uint64(db.GetNonce(of)), StorageHash: db.GetStorageRoot(of)}
-	accounts, err := db.Database().OpenTrie(header.Root)
+	accounts, err := db.Database().OpenTrie(root)
 	if err != nil {
 		return nil, err
 	}
 	if err := accounts.Prove(crypto.Keccak256(of[:]), &out.AccountProof); err != nil {
 		return nil, err
 	}
-	if out.StorageProof, err = proveSlots(ctx, db, header, of, texts); err != nil {
+	if out.StorageProof, err = proveSlots(ctx, db, root, of, texts); err != nil {
 		return nil, err
 	}
 	return out, db.Error()
 }
 
-func proveSlots(ctx context.Context, db *state.StateDB, header *types.Header, of common.Address, texts []string) ([]provenSlot, error) {
+func proveSlots(ctx context.Context, db *state.StateDB, top common.Hash, of common.Address, texts []string) ([]provenSlot, error) {
 	proofs := make([]provenSlot, len(texts))
 	var slots state.Trie // nil: the account has none
 	if root := db.GetStorageRoot(of); len(texts) > 0 && root != types.EmptyRootHash && root != (common.Hash{}) {
 		var err error
-		if slots, err = db.Database().OpenStorageTrie(header.Root, of, root, nil); err != nil {
+		if slots, err = db.Database().OpenStorageTrie(top, of, root, nil); err != nil {
 			return nil, err
 		}
 	}

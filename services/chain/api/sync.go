@@ -26,28 +26,34 @@ func (m methods) sendRawTransactionSync(ctx context.Context, params []byte) (any
 	if err := jsonrpc.Params(params, 1, &raw, &ms); err != nil {
 		return nil, err
 	}
-	wait := syncWait
-	if ms != nil && *ms > 0 {
-		wait = time.Duration(min(*ms, uint64(mostSync/time.Millisecond))) * time.Millisecond
-	}
 	done := m.Pool.Submit(ctx, [][]byte{raw})[0]
 	if done.Err != nil {
 		return nil, Refusal(done.Err)
 	}
+	return m.AwaitReceipt(ctx, done.Hash, ms)
+}
+
+// AwaitReceipt returns the receipt of an accepted transaction once it is in a block. The time to wait is in
+// milliseconds; nil or 0: go-ethereum's.
+func (b Backend) AwaitReceipt(ctx context.Context, hash common.Hash, ms *uint64) (any, error) {
+	wait := syncWait
+	if ms != nil && *ms > 0 {
+		wait = time.Duration(min(*ms, uint64(mostSync/time.Millisecond))) * time.Millisecond
+	}
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	switch sealed, err := m.awaitBlock(limited, done.Hash); {
+	switch sealed, err := b.awaitBlock(limited, hash); {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
 		return nil, err
 	case !sealed:
 		return nil, &jsonrpc.Error{
-			Code: syncTimeout, Data: done.Hash,
+			Code: syncTimeout, Data: hash,
 			Message: fmt.Sprintf("The transaction was added to the transaction pool but wasn't processed in %v", wait),
 		}
 	}
-	return m.receipt(ctx, done.Hash)
+	return b.receipt(ctx, hash)
 }
 
 // awaitBlock waits until a transaction is in a block. It is false if the context ends before.
@@ -95,7 +101,7 @@ func (b Backend) executable(tx *types.Transaction) bool {
 	if tx == nil {
 		return false
 	}
-	from, err := types.Sender(b.latestSigner(), tx)
+	from, err := types.Sender(b.LatestSigner(), tx)
 	next, ok := b.Pool.Nonce(from)
 	return err == nil && ok && tx.Nonce() < next
 }

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"errors"
 	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -27,6 +28,28 @@ func (s impersonating) Sender(tx *types.Transaction) (common.Address, error) {
 // Equal implements types.Signer.
 func (s impersonating) Equal(other types.Signer) bool {
 	o, ok := other.(impersonating)
+	return ok && s.Signer.Equal(o.Signer)
+}
+
+// elsewhere is a signer that also knows the senders of other chains' transactions.
+type elsewhere struct{ types.Signer }
+
+// Elsewhere returns a signer that also recovers the senders of transactions that were signed for another
+// chain: a fork has them in the blocks before it. It is not for transactions that come.
+func Elsewhere(s types.Signer) types.Signer { return elsewhere{s} }
+
+// Sender implements types.Signer.
+func (s elsewhere) Sender(tx *types.Transaction) (common.Address, error) {
+	from, err := s.Signer.Sender(tx)
+	if errors.Is(err, types.ErrInvalidChainId) {
+		return types.LatestSignerForChainID(tx.ChainId()).Sender(tx)
+	}
+	return from, err
+}
+
+// Equal implements types.Signer.
+func (s elsewhere) Equal(other types.Signer) bool {
+	o, ok := other.(elsewhere)
 	return ok && s.Signer.Equal(o.Signer)
 }
 

@@ -70,6 +70,8 @@ type Accepted struct {
 // Taken is a time that blocks of a test chain were taken back.
 type Taken struct {
 	Last uint64 // the last block from then on
+	// Begins says that the chain began again with that block, so that a follower has seen none behind it.
+	Begins bool
 	// Logs are those of the blocks that were taken back, the newest first, and marked as removed. Of
 	// very many, and of long ago, they are not kept.
 	Logs []*types.Log

@@ -1,6 +1,7 @@
 package testchain
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -16,6 +17,7 @@ type ahead struct {
 	mu      sync.Mutex
 	version uint64             // of the chain
 	draft   *execution.Builder // nil: there is none
+	asking  *asking            // by the draft, and by copies of its state
 }
 
 // forget ends the draft.
@@ -45,6 +47,11 @@ func (c *Chain) look(ctx context.Context, see func(*execution.Builder)) error {
 	a := &c.ahead
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.asking == nil {
+		a.asking = newAsking(context.Background()) // a draft is for other clients, too
+	}
+	a.asking.again()
+	c.asking = a.asking
 	k := c.clock
 	time := k.next(clockNow())
 	if a.draft == nil || a.version != c.version || a.draft.Header().Time != time {
@@ -53,7 +60,7 @@ func (c *Chain) look(ctx context.Context, see func(*execution.Builder)) error {
 		if err != nil {
 			return err
 		}
-		if err := c.fill(ctx, draft); err != nil {
+		if err := cmp.Or(c.fill(ctx, draft), draft.State().Error()); err != nil {
 			draft.Abandon()
 			return err
 		}

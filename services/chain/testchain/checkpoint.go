@@ -29,6 +29,9 @@ type kept struct {
 	Settings keptSettings    `json:"settings"`
 	Next     keptNext        `json:"next"`
 	Pool     []common.Hash   `json:"pool"`
+	Fees     bool            `json:"fees,omitempty"`
+	Forks    uint64          `json:"forks,omitempty"`
+	Fork     *forkPoint      `json:"fork,omitempty"` // without its block, which is the first
 }
 
 type keptSettings struct {
@@ -70,6 +73,17 @@ func (k keptNext) next() forNext {
 func (c *Chain) fail(err error) {
 	c.broken = true
 	c.o.Fail(err)
+}
+
+func (c *Chain) note(r call) error {
+	text, err := json.Marshal(r)
+	if err == nil {
+		err = c.log.AppendAsync([][]byte{text}, nil)
+	}
+	if err != nil {
+		c.fail(err)
+	}
+	return err
 }
 
 // shorten begins the journal again with the chain as it is, where the next start would make many calls
@@ -123,9 +137,14 @@ func (c *Chain) encode(begin uint64) ([][]byte, error) {
 	if err := errors.Join(err, e.state(c.root)); err != nil {
 		return nil, err
 	}
-	k := kept{From: begin, Genesis: c.genesis.JSON(), Root: c.root, Taken: c.taken, Next: c.forNext.kept(), Pool: pool}
+	k := kept{Fees: c.fees, Forks: c.forks, From: begin, Genesis: c.genesis.JSON(), Root: c.root, Taken: c.taken, Next: c.forNext.kept(), Pool: pool}
 	k.Settings = keptSettings{Manual: c.manual, Interval: c.interval, Coinbase: c.coinbase, GasLimit: c.gasLimit, Everybody: c.everybody}
 	k.Settings.Impersonated = slices.SortedFunc(maps.Keys(c.impersonated), common.Address.Cmp)
+	if c.origin != nil {
+		if k.Fork, err = e.origin(c.origin); err != nil {
+			return nil, err
+		}
+	}
 	text, err := json.Marshal(&k)
 	if err == nil {
 		text, err = json.Marshal(call{Method: checkpointed, Params: text})
@@ -174,11 +193,18 @@ func (c *Chain) restore(k *kept, p *parts) error {
 			return fmt.Errorf("snapshot %d has %d blocks of %d", s.id, s.blocks, len(p.blocks))
 		}
 	}
+	if err := c.restoreOrigin(k, p); err != nil {
+		return err
+	}
 	c.states, c.blocks = p.states, nil
 	c.byHash, c.index = map[common.Hash]uint64{}, map[common.Hash]place{}
 	for i, s := range p.blocks {
-		if s.block.NumberU64() != uint64(i) {
-			return fmt.Errorf("block %d is at the place of %d", s.block.NumberU64(), i)
+		number := uint64(i)
+		if c.origin != nil {
+			number += c.origin.number
+		}
+		if s.block.NumberU64() != number {
+			return fmt.Errorf("block %d is at the place of %d", s.block.NumberU64(), number)
 		}
 		c.root = s.root
 		c.append(s.block, s.receipts)
@@ -190,6 +216,21 @@ func (c *Chain) restore(k *kept, p *parts) error {
 		c.impersonated[of] = true
 	}
 	return nil
+}
+
+// restoreOrigin makes the chain a fork, if that of a checkpoint is one.
+func (c *Chain) restoreOrigin(k *kept, p *parts) error {
+	c.endFork()
+	c.forks = max(c.forks, k.Forks)
+	if k.Fork == nil {
+		return nil
+	}
+	o, err := c.newOrigin(k.Fork, p.blocks[0].block.NumberU64(), p.states)
+	for i := 0; i < len(p.reads) && err == nil; i++ {
+		err = o.learn(p.reads[i], false)
+	}
+	c.origin = o
+	return err
 }
 
 // wrong says which record an error is about.

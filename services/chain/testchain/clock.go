@@ -1,6 +1,7 @@
 package testchain
 
 import (
+	"math/big"
 	"time"
 
 	"dyno/services/chain/jsonrpc"
@@ -42,4 +43,64 @@ func (k *clock) set(t uint64) error {
 // reset sets the time, to an earlier one, too.
 func (k *clock) reset(t uint64, now time.Time) {
 	k.offset, k.last, k.exact = int64(t)-now.Unix(), t, nil
+}
+
+// longest bounds the seconds that pass by one call: longer than anything is tested with, and far from 64 bits.
+var longest = big.NewInt(1 << 40)
+
+// increase lets seconds pass, from the present or from the last block, whichever is later: blocks that are
+// made within one second are a second apart each.
+func (k *clock) increase(seconds int64, now time.Time) {
+	k.offset = max(k.offset, int64(k.last)-now.Unix()) + seconds
+}
+
+// increaseTime is the record of evm_increaseTime; journals of before have that name where the time went on
+// from the present alone.
+const increaseTime = "increaseTime"
+
+func (c *Chain) increaseTime(by quantity) (any, error) {
+	if by.Cmp(longest) > 0 {
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "%v seconds are too many", &by.Int)
+	}
+	c.clock.increase(by.Int64(), c.now)
+	return c.clock.offset, nil
+}
+
+func (c *Chain) increaseTimeBefore(by quantity) (any, error) {
+	if !by.IsInt64() {
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "%v seconds are too many", &by.Int)
+	}
+	c.clock.offset += by.Int64()
+	return c.clock.offset, nil
+}
+
+func (c *Chain) setStep(n quantity) (any, error) {
+	step, err := n.uint64()
+	if err == nil {
+		c.clock.step = step
+	}
+	return nil, err
+}
+
+func (c *Chain) setNextBlockTimestamp(n quantity) (any, error) {
+	t, err := n.uint64()
+	if err != nil {
+		return nil, err
+	}
+	return nil, c.clock.set(t)
+}
+
+// setTime sets the time, in seconds or milliseconds since 1970, also to an earlier one. It answers
+// by how many seconds it went on.
+func (c *Chain) setTime(n quantity) (any, error) {
+	t, err := n.uint64()
+	if err != nil {
+		return nil, err
+	}
+	if t > 1e12 {
+		t /= 1000
+	}
+	was := c.now.Unix() + c.clock.offset
+	c.clock.reset(t, c.now)
+	return max(int64(t)-was, 0), nil
 }

@@ -2,7 +2,6 @@ package testchain
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -44,21 +43,22 @@ func (q *quantity) uint64() (uint64, error) {
 // run is a call that changes the chain. Its lock is held; do takes back what a call changed that fails.
 type run func(c *Chain, params json.RawMessage) (any, error)
 
-// names are the further names of calls.
+// names are the further names of calls. A record that is no method has no underscore in it.
 var names = map[string][]string{
 	"evm_mine":                           {},
-	"anvil_mine":                         {"hardhat_mine"},
+	mineSpaced:                           {"anvil_mine"},
+	"hardhat_mine":                       {},
 	"evm_snapshot":                       {"anvil_snapshot"},
 	"evm_revert":                         {"anvil_revert"},
 	"anvil_setBalance":                   {"hardhat_setBalance", "evm_setAccountBalance", "tenderly_setBalance"},
-	"anvil_addBalance":                   {"hardhat_addBalance"},
+	"anvil_addBalance":                   {"hardhat_addBalance", "tenderly_addBalance"},
 	"anvil_setCode":                      {"hardhat_setCode"},
 	"anvil_setNonce":                     {"hardhat_setNonce", "evm_setAccountNonce"},
 	"anvil_setStorageAt":                 {"hardhat_setStorageAt"},
 	"anvil_impersonateAccount":           {"hardhat_impersonateAccount"},
 	"anvil_stopImpersonatingAccount":     {"hardhat_stopImpersonatingAccount"},
 	"anvil_autoImpersonateAccount":       {"hardhat_autoImpersonateAccount"},
-	"evm_increaseTime":                   {"anvil_increaseTime"},
+	increaseTime:                         {"evm_increaseTime", "anvil_increaseTime"},
 	"evm_setNextBlockTimestamp":          {"anvil_setNextBlockTimestamp"},
 	"evm_setTime":                        {"anvil_setTime"},
 	"anvil_setBlockTimestampInterval":    {},
@@ -72,7 +72,8 @@ var names = map[string][]string{
 	"anvil_dropTransaction":              {"hardhat_dropTransaction"},
 	"anvil_dropAllTransactions":          {"hardhat_dropAllTransactions"},
 	"anvil_removePoolTransactions":       {"hardhat_removePoolTransactions"},
-	"anvil_reset":                        {"hardhat_reset"},
+	"anvil_rollback":                     {},
+	"anvil_reorg":                        {},
 	"anvil_loadState":                    {"hardhat_loadState"},
 	"anvil_setChainId":                   {},
 	submit:                               nil, // by Submit only
@@ -83,7 +84,9 @@ var calls = map[string]run{
 	submit:         (*Chain).submitted,
 	submitBefore:   (*Chain).submittedBefore,
 	"evm_mine":     (*Chain).mineOne,
-	"anvil_mine":   (*Chain).mineMany,
+	mineSpaced:     (*Chain).mineSpaced,
+	"hardhat_mine": (*Chain).mineMany,
+	"anvil_mine":   (*Chain).mineMany, // in journals of before
 	"evm_snapshot": (*Chain).snapshot,
 	"evm_revert":   (*Chain).revert,
 	"anvil_setBalance": account(func(db *gethstate.StateDB, of common.Address, n quantity) {
@@ -98,7 +101,8 @@ var calls = map[string]run{
 	"anvil_impersonateAccount":           one(func(c *Chain, of common.Address) (any, error) { c.impersonated[of] = true; return nil, nil }),
 	"anvil_stopImpersonatingAccount":     one(func(c *Chain, of common.Address) (any, error) { delete(c.impersonated, of); return nil, nil }),
 	"anvil_autoImpersonateAccount":       one(func(c *Chain, on bool) (any, error) { c.everybody = on; return nil, nil }),
-	"evm_increaseTime":                   one((*Chain).increaseTime),
+	increaseTime:                         one((*Chain).increaseTime),
+	"evm_increaseTime":                   one((*Chain).increaseTimeBefore), // in journals of before
 	"evm_setNextBlockTimestamp":          one((*Chain).setNextBlockTimestamp),
 	"evm_setTime":                        one((*Chain).setTime),
 	"anvil_setBlockTimestampInterval":    one((*Chain).setStep),
@@ -113,7 +117,12 @@ var calls = map[string]run{
 	"anvil_dropTransaction":              one((*Chain).dropTransaction),
 	"anvil_dropAllTransactions":          none(func(c *Chain) (any, error) { c.pool = nil; return nil, nil }),
 	"anvil_removePoolTransactions":       one((*Chain).removeOf),
+	"anvil_rollback":                     (*Chain).rollback,
+	"anvil_reorg":                        (*Chain).reorg,
 	"anvil_reset":                        (*Chain).reset,
+	forkRecord:                           (*Chain).fork,
+	readOf:                               (*Chain).learn,
+	"anvil_setRpcUrl":                    one((*Chain).setURL),
 	"anvil_loadState":                    one((*Chain).load),
 	"anvil_setChainId":                   one((*Chain).setChainID),
 }
@@ -180,68 +189,6 @@ func (c *Chain) setStorageAt(params json.RawMessage) (any, error) {
 	})
 }
 
-// mineOne makes a block, of the time in seconds or as an object says.
-func (c *Chain) mineOne(params json.RawMessage) (any, error) {
-	var text json.RawMessage
-	if err := jsonrpc.Params(params, 0, &text); err != nil {
-		return nil, err
-	}
-	o := struct{ Timestamp, Blocks *quantity }{}
-	if len(text) > 0 && text[0] == '{' {
-		if err := json.Unmarshal(text, &o); err != nil {
-			return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid argument 0: %v", err)
-		}
-	} else if len(text) > 0 {
-		o.Timestamp = new(quantity)
-		if err := json.Unmarshal(text, o.Timestamp); err != nil {
-			return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid argument 0: %v", err)
-		}
-	}
-	if o.Timestamp != nil && o.Timestamp.Sign() > 0 {
-		t, err := o.Timestamp.uint64()
-		if err == nil {
-			err = c.clock.set(t)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	count := uint64(1)
-	if o.Blocks != nil {
-		count = min(o.Blocks.Uint64(), mostMined)
-	}
-	for range count {
-		if err := c.mine(); err != nil {
-			return nil, err
-		}
-	}
-	return "0x0", nil
-}
-
-// mostMined bounds the blocks of one call.
-const mostMined = 100_000
-
-// mineMany makes a number of blocks, each a number of seconds after the one before.
-func (c *Chain) mineMany(params json.RawMessage) (any, error) {
-	count, step := quantity{*big.NewInt(1)}, quantity{}
-	if err := jsonrpc.Params(params, 0, &count, &step); err != nil {
-		return nil, err
-	}
-	if !count.IsUint64() || count.Uint64() > mostMined {
-		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "at most %d blocks can be mined by one call", mostMined)
-	}
-	for i := range count.Uint64() {
-		if i > 0 && step.Sign() > 0 {
-			t := c.clock.last + step.Uint64()
-			c.clock.exact = &t
-		}
-		if err := c.mine(); err != nil {
-			return nil, err
-		}
-	}
-	return nil, nil
-}
-
 // snapshot remembers the chain as it is, and answers by what it is brought back.
 func (c *Chain) snapshot(params json.RawMessage) (any, error) {
 	if err := jsonrpc.Params(params, 0); err != nil {
@@ -281,51 +228,12 @@ func (c *Chain) changed() {
 	}
 }
 
-func (c *Chain) increaseTime(by quantity) (any, error) {
-	if !by.IsInt64() {
-		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "%v seconds are too many", &by.Int)
-	}
-	c.clock.offset += by.Int64()
-	return c.clock.offset, nil
-}
-
-func (c *Chain) setStep(n quantity) (any, error) {
-	step, err := n.uint64()
-	if err == nil {
-		c.clock.step = step
-	}
-	return nil, err
-}
-
 func (c *Chain) setGasLimit(n quantity) (any, error) {
 	limit, err := n.uint64()
 	if err == nil {
 		c.gasLimit = limit
 	}
 	return true, err
-}
-
-func (c *Chain) setNextBlockTimestamp(n quantity) (any, error) {
-	t, err := n.uint64()
-	if err != nil {
-		return nil, err
-	}
-	return nil, c.clock.set(t)
-}
-
-// setTime sets the time, in seconds or milliseconds since 1970, also to an earlier one. It answers
-// by how many seconds it went on.
-func (c *Chain) setTime(n quantity) (any, error) {
-	t, err := n.uint64()
-	if err != nil {
-		return nil, err
-	}
-	if t > 1e12 {
-		t /= 1000
-	}
-	was := c.now.Unix() + c.clock.offset
-	c.clock.reset(t, c.now)
-	return max(int64(t)-was, 0), nil
 }
 
 func (c *Chain) setIntervalMining(n quantity) (any, error) {
@@ -351,21 +259,17 @@ func (c *Chain) removeOf(from common.Address) (any, error) {
 	return nil, nil
 }
 
-// reset begins the chain again.
+// reset begins the chain again, with its genesis.
 func (c *Chain) reset(params json.RawMessage) (any, error) {
-	var o struct{ Forking struct{ JSONRPCURL string } }
+	var o struct{} // journals of before have it
 	if err := jsonrpc.Params(params, 0, &o); err != nil {
 		return nil, err
-	}
-	if o.Forking.JSONRPCURL != "" {
-		return nil, errors.New("a fork would need the other node again after each start, which may have another state then: " +
-			"take up the accounts that matter with anvil_loadState, import the blocks into a folder, or have anvil --fork-url fork this node")
 	}
 	old := c.blocks
 	if err := c.begin(); err != nil {
 		return nil, err
 	}
-	c.reverts.add(0, old[1:])
+	c.reverts.begin(0, old[1:])
 	c.changed()
 	return nil, nil
 }

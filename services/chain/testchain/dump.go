@@ -33,9 +33,7 @@ const largestDump = 64 << 20
 
 // dump answers the accounts after the last block, as JSON that is compressed with gzip.
 func (c *Chain) dump() (any, error) {
-	c.mu.RLock()
-	db, err := c.db()
-	c.mu.RUnlock()
+	db, _, err := c.view()
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,16 @@
 package testchain
 
-import "encoding/json"
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/consensus/misc/eip4844"
+
+	"dyno/services/chain/execution"
+	"dyno/services/chain/genesis"
+)
 
 // Records returns the number of the journal's first record, and the next one.
 func (c *Chain) Records() (first, next uint64) { return c.log.Bounds() }
@@ -15,6 +25,13 @@ func LimitRecords(bytes int) (back func()) {
 	return func() { largestRecord = was }
 }
 
+// BeginBefore has new journals begin as those of before until the function that it returns is called.
+func BeginBefore() (back func()) {
+	was := begun
+	begun = begunBefore
+	return func() { begun = was }
+}
+
 // Replace has a call do something else until the function that it returns is called.
 func Replace(method string, do func(c *Chain, was func() (any, error)) (any, error)) (back func()) {
 	was := calls[method]
@@ -26,6 +43,31 @@ func Replace(method string, do func(c *Chain, was func() (any, error)) (any, err
 
 // Before makes a call under the record that journals of before have of it.
 func (c *Chain) Before(record string, params string) error {
-	_, err := c.do(record, json.RawMessage(params))
+	_, err := c.do(context.Background(), record, json.RawMessage(params))
 	return err
+}
+
+// rules are those of a test chain.
+var rules = sync.OnceValues(func() (*genesis.Genesis, *execution.Executor) {
+	g := genesis.Test(0)
+	return g, execution.New(g)
+})
+
+// DecodePoint reads a block with a receipt, as another node answers them, and begins the one that follows.
+func DecodePoint(block, receipt []byte, bare bool) {
+	p := forkPoint{Block: block, Receipts: []hexutil.Bytes{receipt}, Bare: bare}
+	b, _, err := p.decode()
+	if err != nil {
+		return
+	}
+	g, executor := rules()
+	if h := b.Header(); h.ExcessBlobGas != nil {
+		eip4844.CalcBlobFee(g.Config, h)
+	}
+	if follows(b.Header()) == nil {
+		next, err := executor.Next(b.Header(), b.Time()+1)
+		if err == nil {
+			eip4844.CalcBlobFee(g.Config, next)
+		}
+	}
 }

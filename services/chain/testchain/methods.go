@@ -3,6 +3,7 @@ package testchain
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -31,14 +32,16 @@ func methods(c *Chain) map[string]jsonrpc.Method {
 		if others == nil {
 			continue
 		}
-		method := func(_ context.Context, params []byte) (any, error) {
+		method := func(ctx context.Context, params []byte) (any, error) {
 			if len(params) == 0 {
 				params = []byte("[]")
 			}
-			return c.do(name, json.RawMessage(append([]byte(nil), params...)))
+			return c.do(ctx, name, json.RawMessage(append([]byte(nil), params...)))
 		}
 		for _, n := range append([]string{name}, others...) {
-			all[n] = method
+			if strings.Contains(n, "_") {
+				all[n] = method
+			}
 		}
 	}
 	read := func(answer func() any, names ...string) {
@@ -48,9 +51,13 @@ func methods(c *Chain) map[string]jsonrpc.Method {
 	}
 	read(func() any { c.mu.RLock(); defer c.mu.RUnlock(); return !c.manual && c.interval == 0 }, "anvil_getAutomine", "hardhat_getAutomine")
 	read(func() any { c.mu.RLock(); defer c.mu.RUnlock(); return c.intervalSeconds() }, "anvil_getIntervalMining")
+	all["anvil_reset"], all["hardhat_reset"] = c.resetOrFork, c.resetOrFork
+	all["anvil_setRpcUrl"] = c.moveOrigin
 	read(c.metadata, "hardhat_metadata", "anvil_metadata")
 	read(c.nodeInfo, "anvil_nodeInfo")
-	read(func() any { return nil }, "anvil_setLoggingEnabled", "hardhat_setLoggingEnabled", "anvil_enableTraces", "anvil_setRpcUrl")
+	read(func() any { c.mu.RLock(); defer c.mu.RUnlock(); return c.blocks[0].block.Time() }, "anvil_getGenesisTime")
+	read(func() any { c.mu.RLock(); defer c.mu.RUnlock(); return c.coinbase }, "eth_coinbase")
+	read(func() any { return nil }, "anvil_setLoggingEnabled", "hardhat_setLoggingEnabled", "anvil_enableTraces")
 	for _, name := range []string{"anvil_dumpState", "hardhat_dumpState"} {
 		all[name] = func(context.Context, []byte) (any, error) { return c.dump() }
 	}
@@ -73,10 +80,18 @@ func (c *Chain) intervalSeconds() any {
 func (c *Chain) metadata() any {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	head := c.head()
+	head, snapshots := c.head(), map[string]any{}
+	for _, s := range c.snapshots {
+		last := c.blocks[s.blocks-1].block
+		snapshots[hexutil.EncodeUint64(s.id)] = []any{last.NumberU64(), last.Hash()}
+	}
+	var network any
+	if c.origin != nil {
+		network = map[string]any{"chainId": c.origin.chain, "forkBlockNumber": c.origin.number, "forkBlockHash": c.blocks[0].block.Hash()}
+	}
 	return map[string]any{
 		"clientVersion": Version, "chainId": c.genesis.Config.ChainID.Uint64(), "instanceId": c.instance(),
-		"latestBlockNumber": head.Number.Uint64(), "latestBlockHash": head.Hash(), "snapshots": map[string]any{}, "forkedNetwork": nil,
+		"latestBlockNumber": head.Number.Uint64(), "latestBlockHash": head.Hash(), "snapshots": snapshots, "forkedNetwork": network,
 	}
 }
 
@@ -92,12 +107,20 @@ func (c *Chain) nodeInfo() any {
 	if c.gasLimit > 0 {
 		gasLimit = c.gasLimit
 	}
+	forking := map[string]any{"forkUrl": nil, "forkBlockNumber": nil, "forkRetryBackoff": nil}
+	if c.origin != nil {
+		forking["forkUrl"], forking["forkBlockNumber"] = c.origin.upstream().url, c.origin.number
+	}
+	order := "fifo"
+	if c.fees {
+		order = "fees"
+	}
 	return map[string]any{
 		"currentBlockNumber": hexutil.Uint64(head.Number.Uint64()), "currentBlockTimestamp": head.Time, "currentBlockHash": head.Hash(),
-		"hardFork": "Prague", "transactionOrder": "fifo",
+		"hardFork": "Prague", "transactionOrder": order,
 		"environment": map[string]any{
 			"baseFee": (*hexutil.Big)(c.executor.NextBaseFee(head)), "chainId": c.genesis.Config.ChainID.Uint64(), "gasLimit": hexutil.Uint64(gasLimit), "gasPrice": hexutil.Uint64(2e9),
 		},
-		"forkConfig": map[string]any{"forkUrl": nil, "forkBlockNumber": nil, "forkRetryBackoff": nil}, "network": nil,
+		"forkConfig": forking, "network": nil,
 	}
 }

@@ -1,7 +1,10 @@
 package testchain
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"math/big"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -10,12 +13,13 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"dyno/services/chain/execution"
+	"dyno/services/chain/jsonrpc"
 )
 
 func (c *Chain) head() *types.Header { return c.blocks[len(c.blocks)-1].block.Header() }
 
-// db is the state after the last block and what was written since.
-func (c *Chain) db() (*gethstate.StateDB, error) { return gethstate.New(c.root, c.states) }
+// db is the state after the last block and what was written since, for a call.
+func (c *Chain) db() (*gethstate.StateDB, error) { return gethstate.New(c.root, c.states.by(c.asking)) }
 
 // header is that of a block at a time, as calls have set it.
 func (c *Chain) header(time uint64) (*types.Header, error) {
@@ -57,6 +61,7 @@ func (c *Chain) mine() error {
 		return err
 	}
 	if err := c.fill(context.Background(), b); err != nil {
+		b.Abandon()
 		return err
 	}
 	block, receipts, err := b.Finish()
@@ -75,9 +80,14 @@ func (c *Chain) mine() error {
 	return nil
 }
 
-// fill adds what waits, as often as one makes another one possible. Its error is the context's.
+// fill adds what waits, as often as one makes another one possible. Its error is the context's, or that an
+// older block of another node could not be read. One goroutine executes at a time.
 func (c *Chain) fill(ctx context.Context, b *execution.Builder) error {
+	c.missed = nil
 	rest := slices.Clone(c.pool)
+	if c.fees {
+		rest = c.byFees(rest, b.Header().BaseFee)
+	}
 	for added := true; added; {
 		added = false
 		rest = slices.DeleteFunc(rest, func(tx *types.Transaction) bool {
@@ -86,7 +96,7 @@ func (c *Chain) fill(ctx context.Context, b *execution.Builder) error {
 			return done
 		})
 	}
-	return ctx.Err()
+	return cmp.Or(ctx.Err(), c.missed)
 }
 
 // write changes the state after the last block.
@@ -124,13 +134,115 @@ func (a ancestors) Header(n uint64) *types.Header {
 	if block := a.Block(n); block != nil {
 		return block.Header()
 	}
+	if o := a.c.origin; o != nil && n < o.number {
+		header, err := o.ancestor(a.c.asking, n)
+		if err != nil {
+			a.c.missed = err // a contract that asks for the hash would get another one
+		}
+		return header
+	}
 	return nil
 }
 
 // Block implements execution.Ancestors.
 func (a ancestors) Block(n uint64) *types.Block {
-	if n < uint64(len(a.c.blocks)) {
-		return a.c.blocks[n].block
+	if s := a.c.here(n); s != nil {
+		return s.block
 	}
 	return nil
+}
+
+// mineOne makes a block, of the time in seconds or as an object says.
+func (c *Chain) mineOne(params json.RawMessage) (any, error) {
+	var text json.RawMessage
+	if err := jsonrpc.Params(params, 0, &text); err != nil {
+		return nil, err
+	}
+	o := struct{ Timestamp, Blocks *quantity }{}
+	if len(text) > 0 && text[0] == '{' {
+		if err := json.Unmarshal(text, &o); err != nil {
+			return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid argument 0: %v", err)
+		}
+	} else if len(text) > 0 {
+		o.Timestamp = new(quantity)
+		if err := json.Unmarshal(text, o.Timestamp); err != nil {
+			return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid argument 0: %v", err)
+		}
+	}
+	if o.Timestamp != nil && o.Timestamp.Sign() > 0 {
+		t, err := o.Timestamp.uint64()
+		if err == nil {
+			err = c.clock.set(t)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	count := uint64(1)
+	if o.Blocks != nil {
+		count = min(o.Blocks.Uint64(), mostMined)
+	}
+	for range count {
+		if err := c.mine(); err != nil {
+			return nil, err
+		}
+	}
+	return "0x0", nil
+}
+
+// mostMined bounds the blocks of one call.
+const mostMined = 100_000
+
+// mineSpaced is the record of anvil_mine; journals of before have that name where the first block came
+// without its seconds.
+const mineSpaced = "mine"
+
+// mineSpaced makes a number of blocks, each a number of seconds after the one before, as anvil does.
+func (c *Chain) mineSpaced(params json.RawMessage) (any, error) {
+	count, step, err := countAndStep(params)
+	if err == nil && step.Cmp(longest) > 0 {
+		err = jsonrpc.Errorf(jsonrpc.InvalidParams, "%v seconds are too many", &step.Int)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for range count {
+		if step.Sign() > 0 {
+			c.clock.increase(step.Int64(), c.now)
+		}
+		if err := c.mine(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+func countAndStep(params json.RawMessage) (n uint64, step quantity, err error) {
+	count := quantity{*big.NewInt(1)}
+	if err := jsonrpc.Params(params, 0, &count, &step); err != nil {
+		return 0, step, err
+	}
+	if !count.IsUint64() || count.Uint64() > mostMined {
+		return 0, step, jsonrpc.Errorf(jsonrpc.InvalidParams, "at most %d blocks can be mined by one call", mostMined)
+	}
+	return count.Uint64(), step, nil
+}
+
+// mineMany is mineSpaced as Hardhat does it: the first block has the time at which it is made. Journals of
+// before have records of it with any number of seconds.
+func (c *Chain) mineMany(params json.RawMessage) (any, error) {
+	count, step, err := countAndStep(params)
+	if err != nil {
+		return nil, err
+	}
+	for i := range count {
+		if i > 0 && step.Sign() > 0 {
+			t := c.clock.last + step.Uint64()
+			c.clock.exact = &t
+		}
+		if err := c.mine(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
 }

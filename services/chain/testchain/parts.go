@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/rawdb"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -25,6 +26,7 @@ const (
 	preimagePart = 'p' // of an address or a slot, of which tries have the hash
 	txPart       = 't' // a transaction that waits, now or in snapshots, which have its hash
 	snapshotPart = 's' // after the transactions of its pool
+	readPart     = 'r' // what was read of the node that was forked
 )
 
 func isPart(record []byte) bool { return len(record) > 0 && record[0] != '{' }
@@ -95,6 +97,22 @@ func (e *encoder) pool(txs []*types.Transaction) ([]common.Hash, error) {
 		}
 	}
 	return hashes, nil
+}
+
+// origin returns where the origin of a fork is, of which parts have what was read.
+func (e *encoder) origin(o *origin) (*forkPoint, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, r := range o.reads {
+		text, err := json.Marshal(r)
+		if err == nil {
+			err = e.part(readPart, text)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &forkPoint{ID: o.id, URL: o.from.url, ChainID: hexutil.Uint64(o.chain)}, nil
 }
 
 func (e *encoder) snapshot(s *snapshot) error {
@@ -189,6 +207,7 @@ type parts struct {
 	blocks    []*sealed
 	txs       map[common.Hash]*types.Transaction
 	snapshots []*snapshot
+	reads     []*read
 }
 
 func newParts() *parts {
@@ -208,6 +227,10 @@ func (p *parts) add(record []byte) error {
 		return p.addBlock(content)
 	case snapshotPart:
 		return p.addSnapshot(content)
+	case readPart:
+		r := new(read)
+		p.reads = append(p.reads, r)
+		return json.Unmarshal(content, r)
 	case txPart:
 		tx, err := execution.DecodeTransaction(content)
 		if err != nil {

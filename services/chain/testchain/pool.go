@@ -27,7 +27,7 @@ const (
 
 // Submit implements api.Pool. Unless blocks are made by hand or by the clock, each transaction is in a
 // block when this returns.
-func (c *Chain) Submit(_ context.Context, raws [][]byte) []node.Submitted {
+func (c *Chain) Submit(ctx context.Context, raws [][]byte) []node.Submitted {
 	out := make([]node.Submitted, len(raws))
 	for i, raw := range raws {
 		params, err := json.Marshal([]hexutil.Bytes{raw})
@@ -38,7 +38,7 @@ func (c *Chain) Submit(_ context.Context, raws [][]byte) []node.Submitted {
 			out[i].Err = err
 			continue
 		}
-		result, err := c.do(submit, params)
+		result, err := c.do(ctx, submit, params)
 		if out[i].Err = err; err == nil {
 			out[i].Hash = result.(common.Hash)
 		}
@@ -73,7 +73,7 @@ func (c *Chain) submitted(params json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if behindAGap := tx.Nonce() >= c.nonce(db, c.sender(tx)); behindAGap || !c.automines() {
+	if behindAGap := tx.Nonce() >= c.nonce(db, c.pool, c.sender(tx)); behindAGap || !c.automines() {
 		return tx.Hash(), nil
 	}
 	return tx.Hash(), c.mine()
@@ -99,7 +99,7 @@ func (c *Chain) setAutomine(on bool) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if executable, _ := c.content(db); len(executable) > 0 {
+	if executable, _ := c.content(db, c.pool); len(executable) > 0 {
 		return nil, c.mine()
 	}
 	return nil, nil
@@ -139,8 +139,11 @@ func (c *Chain) accept(tx *types.Transaction, size int) error {
 	if err != nil {
 		return err
 	}
+	db.GetBalance(from)
 	_, mined := c.index[tx.Hash()]
 	switch {
+	case db.Error() != nil: // of a fork, whose origin does not answer
+		return db.Error()
 	case mined || c.waiting(tx.Hash()) != nil:
 		return txpool.ErrAlreadyKnown
 	case tx.Type() == types.BlobTxType:
@@ -224,19 +227,28 @@ func (c *Chain) Waiting(hash common.Hash) *types.Transaction {
 
 // Nonce implements api.Pool.
 func (c *Chain) Nonce(of common.Address) (uint64, bool) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	db, err := c.db()
+	db, pool, err := c.view()
 	if err != nil {
 		return 0, false
 	}
-	return c.nonce(db, of), true
+	nonce := c.nonce(db, pool, of)
+	return nonce, db.Error() == nil
+}
+
+// view is the state after the last block and what was written since, and what waits, to be read without the
+// lock: the origin of a fork may be slow.
+func (c *Chain) view() (*gethstate.StateDB, []*types.Transaction, error) {
+	c.mu.RLock()
+	root, states, pool := c.root, c.states, slices.Clone(c.pool)
+	c.mu.RUnlock()
+	db, err := gethstate.New(root, states)
+	return db, pool, err
 }
 
 // nonce is that after the transactions of an account that wait without a gap.
-func (c *Chain) nonce(db *gethstate.StateDB, of common.Address) uint64 {
+func (c *Chain) nonce(db *gethstate.StateDB, pool []*types.Transaction, of common.Address) uint64 {
 	waits := map[uint64]bool{}
-	for _, tx := range c.pool {
+	for _, tx := range pool {
 		if c.sender(tx) == of {
 			waits[tx.Nonce()] = true
 		}
@@ -254,20 +266,18 @@ func behind(next uint64, waits map[uint64]bool) uint64 {
 
 // Content implements api.Pool.
 func (c *Chain) Content() (executable, queued map[common.Address]types.Transactions) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	db, err := c.db()
+	db, pool, err := c.view()
 	if err != nil {
 		return map[common.Address]types.Transactions{}, map[common.Address]types.Transactions{}
 	}
-	return c.content(db)
+	return c.content(db, pool)
 }
 
-// content divides what waits into what is not behind a gap and what is.
-func (c *Chain) content(db *gethstate.StateDB) (executable, queued map[common.Address]types.Transactions) {
+// content divides transactions that wait into what is not behind a gap and what is.
+func (c *Chain) content(db *gethstate.StateDB, pool []*types.Transaction) (executable, queued map[common.Address]types.Transactions) {
 	executable, queued = map[common.Address]types.Transactions{}, map[common.Address]types.Transactions{}
 	waits, next := map[common.Address]map[uint64]bool{}, map[common.Address]uint64{}
-	for _, tx := range c.pool {
+	for _, tx := range pool {
 		from := c.sender(tx)
 		if waits[from] == nil {
 			waits[from] = map[uint64]bool{}
@@ -277,7 +287,7 @@ func (c *Chain) content(db *gethstate.StateDB) (executable, queued map[common.Ad
 	for from, nonces := range waits {
 		next[from] = behind(db.GetNonce(from), nonces)
 	}
-	for _, tx := range c.pool {
+	for _, tx := range pool {
 		into, from := executable, c.sender(tx)
 		if tx.Nonce() >= next[from] {
 			into = queued

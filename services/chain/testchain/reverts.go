@@ -25,8 +25,14 @@ type reverts struct {
 func (c *Chain) takeBack(from int) {
 	gone := slices.Clone(c.blocks[from:])
 	c.truncate(from)
-	c.reverts.add(uint64(from-1), gone)
+	c.reverts.add(c.base()+uint64(from-1), gone)
 	c.turn()
+}
+
+// begin remembers that the chain has begun again, with a block of a number, and without others.
+func (r *reverts) begin(first uint64, gone []*sealed) {
+	r.add(first, gone)
+	r.last[len(r.last)-1].Begins = true
 }
 
 // add remembers blocks that were taken back, and which block is the last one then. Of those that are

@@ -8,6 +8,9 @@
 // are many, the journal begins again with the chain as it is: when it is opened or closed, never
 // within a call.
 //
+// A chain can be a fork of another node's: what was not written since is read of that node when it is
+// needed, and what was read is in the journal, too.
+//
 // It is not for a chain that anyone relies on. A Chain owns the goroutine that makes blocks at
 // intervals, and that of the journal; Close ends both and waits.
 package testchain
@@ -54,15 +57,21 @@ type Chain struct {
 
 	mu      sync.RWMutex // guards what follows
 	now     time.Time    // of the call that is being made
+	asking  *asking      // by that call, or the draft of the next block
 	version uint64       // grows with each call
 	broken  bool         // the chain must be opened again
 	work    int          // calls and blocks since the journal's last checkpoint
 	states  *states
-	grown   chan struct{} // closed when there is a block, or blocks are taken back
+	origin  *origin            // of a fork
+	forks   uint64             // the highest id of one, ever
+	reads   map[uint64][]*read // what the journal has of forks that have not begun yet
+	missed  error              // why an older block could not be read by what is executed
+	grown   chan struct{}      // closed when there is a block, or blocks are taken back
 	blocks  []*sealed
 	byHash  map[common.Hash]uint64
 	index   map[common.Hash]place // of transactions
 	root    common.Hash           // of the state after the last block and what was written since
+	fees    bool                  // blocks have what waits in the order of its tips
 	settings
 	forNext
 	pool      []*types.Transaction // that wait, in the order in which they came
@@ -150,7 +159,7 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chai
 		return nil, err
 	}
 	o.Checkpoint = cmp.Or(o.Checkpoint, defaultCheckpoint)
-	c := &Chain{o: o, log: wal.New(files, wal.Options{Commit: wal.Group}), wake: make(chan struct{}, 1), grown: make(chan struct{}), more: make(chan struct{})}
+	c := &Chain{o: o, log: wal.New(files, wal.Options{Commit: wal.Group}), wake: make(chan struct{}, 1), grown: make(chan struct{}), more: make(chan struct{}), reads: map[uint64][]*read{}}
 	rand.Read(c.started[:]) // never fails
 	from, kept, err := c.lastCheckpoint(ctx)
 	if err == nil {
@@ -165,6 +174,7 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chai
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the test chain in %s: %w", dir, err), c.log.Close())
 	}
+	c.reads = nil
 	c.shorten()
 	ctx, c.stop = context.WithCancel(context.Background())
 	if !o.Still {
@@ -173,8 +183,14 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chai
 	return c, nil
 }
 
-// begun is the record of the genesis, the first of the journal.
-const begun = "genesis"
+// The record of the genesis, the first of the journal.
+const (
+	begunBefore = "genesis"          // blocks have what waits in the order in which it came
+	begunByFees = "genesis, by fees" // the best tip first
+)
+
+// begun is that of a new journal. Tests begin one of before.
+var begun = begunByFees
 
 // adopt makes the genesis that of the journal; a new one begins with g, or that of test chains.
 func (c *Chain) adopt(g *genesis.Genesis, kept *kept) error {
@@ -182,16 +198,17 @@ func (c *Chain) adopt(g *genesis.Genesis, kept *kept) error {
 	if first == next {
 		c.genesis = cmp.Or(g, genesis.Test(uint64(time.Now().Unix())))
 		c.executor = execution.New(c.genesis)
+		c.fees = begun == begunByFees
 		return errors.Join(c.note(call{Method: begun, Params: c.genesis.JSON()}), c.log.Sync())
 	}
 	var text json.RawMessage
 	if kept != nil {
-		text = kept.Genesis
+		text, c.fees = kept.Genesis, kept.Fees
 	} else {
 		err := c.log.Scan(first, func(_ uint64, record []byte) error {
 			var r call
 			err := json.Unmarshal(record, &r)
-			if err != nil || r.Method != begun {
+			if c.fees = r.Method == begunByFees; err != nil || !c.fees && r.Method != begunBefore {
 				err = errors.New("the journal does not begin with the genesis")
 			}
 			text = bytes.Clone(r.Params)
@@ -234,44 +251,23 @@ func (c *Chain) begin() error {
 		return err
 	}
 	block := c.genesis.Block()
+	c.endFork()
+	c.restart(states, root, block, nil)
+	return nil
+}
+
+// restart begins the chain with a block, and forgets all else.
+func (c *Chain) restart(states *states, root common.Hash, block *types.Block, receipts types.Receipts) {
 	c.states, c.root = states, root
 	c.blocks, c.byHash, c.index = nil, map[common.Hash]uint64{}, map[common.Hash]place{}
 	c.settings, c.forNext = settings{impersonated: map[common.Address]bool{}}, forNext{}
 	c.clock.last = block.Time()
 	c.pool, c.snapshots, c.accepted = nil, nil, nil
-	c.append(block, nil)
-	return nil
+	c.append(block, receipts)
 }
 
-// append makes a block the last one. Its state is c.root.
-func (c *Chain) append(block *types.Block, receipts types.Receipts) {
-	n := block.NumberU64()
-	c.blocks = append(c.blocks, &sealed{block, receipts, c.root})
-	c.byHash[block.Hash()] = n
-	for i, tx := range block.Transactions() {
-		c.index[tx.Hash()] = place{n, uint32(i)}
-	}
-	c.work++
-	c.turn()
-}
-
-// turn wakes those who follow the blocks.
-func (c *Chain) turn() {
-	close(c.grown)
-	c.grown = make(chan struct{})
-}
-
-// truncate takes back the blocks from a number on.
-func (c *Chain) truncate(count int) {
-	for _, s := range c.blocks[count:] {
-		delete(c.byHash, s.block.Hash())
-		for _, tx := range s.block.Transactions() {
-			delete(c.index, tx.Hash())
-		}
-	}
-	clear(c.blocks[count:])
-	c.blocks = c.blocks[:count]
-}
+// base is the number of the first block that is here: 0, or that of the block that was forked.
+func (c *Chain) base() uint64 { return c.blocks[0].block.NumberU64() }
 
 // replay makes the calls of the journal again, over the last checkpoint if there is one.
 func (c *Chain) replay(ctx context.Context, from uint64, kept *kept) error {
@@ -294,7 +290,7 @@ func (c *Chain) replay(ctx context.Context, from uint64, kept *kept) error {
 			return fmt.Errorf("record %d of the journal is no call: %w", number, err)
 		}
 		switch r.Method {
-		case begun:
+		case begunBefore, begunByFees:
 			return nil
 		case checkpointed:
 			err := c.restore(kept, parts)
@@ -305,7 +301,7 @@ func (c *Chain) replay(ctx context.Context, from uint64, kept *kept) error {
 		if run == nil {
 			return fmt.Errorf("record %d of the journal is a call of %q, which this version does not know", number, r.Method)
 		}
-		c.now = time.Unix(0, r.Time)
+		c.now, c.asking = time.Unix(0, r.Time), newAsking(ctx)
 		c.work++
 		if _, err := run(c, r.Params); err != nil {
 			return fmt.Errorf("record %d of the journal, %s, fails now: %w", number, r.Method, err)
@@ -316,7 +312,7 @@ func (c *Chain) replay(ctx context.Context, from uint64, kept *kept) error {
 
 // do makes a call that changes the chain, and shows and answers what it did when that is in the
 // journal. A call that fails changes nothing.
-func (c *Chain) do(method string, params json.RawMessage) (any, error) {
+func (c *Chain) do(ctx context.Context, method string, params json.RawMessage) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ended := false
@@ -325,7 +321,7 @@ func (c *Chain) do(method string, params json.RawMessage) (any, error) {
 			c.fail(fmt.Errorf("the call %s of the test chain panicked; start again", method))
 		}
 	}()
-	c.now = time.Now()
+	c.now, c.asking = time.Now(), newAsking(ctx)
 	c.version++
 	undo := c.savepoint()
 	result, err := calls[method](c, params)
@@ -356,17 +352,6 @@ func (c *Chain) savepoint() (undo func()) {
 	}
 }
 
-func (c *Chain) note(r call) error {
-	text, err := json.Marshal(r)
-	if err == nil {
-		err = c.log.AppendAsync([][]byte{text}, nil)
-	}
-	if err != nil {
-		c.fail(err)
-	}
-	return err
-}
-
 // tick makes blocks at the interval.
 func (c *Chain) tick(ctx context.Context) {
 	for {
@@ -380,7 +365,7 @@ func (c *Chain) tick(ctx context.Context) {
 		}
 		select {
 		case <-due:
-			_, _ = c.do("evm_mine", json.RawMessage("[]")) // the next one may succeed, after another call
+			_, _ = c.do(ctx, "evm_mine", json.RawMessage("[]")) // the next one may succeed, after another call
 		case <-c.wake:
 		case <-ctx.Done():
 			return
@@ -396,5 +381,6 @@ func (c *Chain) Close() error {
 	defer c.mu.Unlock()
 	c.shorten()
 	c.ahead.forget()
+	c.endFork()
 	return c.log.Close()
 }

@@ -287,7 +287,7 @@ func TestKilled(t *testing.T) {
 
 // change makes a random call.
 func (s *suite) change(random *rand.Rand) {
-	switch random.IntN(14) {
+	switch random.IntN(16) {
 	case 0, 1, 2:
 		s.send(random.Int64N(9))
 	case 3:
@@ -314,6 +314,10 @@ func (s *suite) change(random *rand.Rand) {
 		if random.IntN(5) == 0 {
 			s.call("anvil_reset")
 		}
+	case 14:
+		s.call("anvil_rollback", random.IntN(3))
+	case 15:
+		s.call("anvil_reorg", random.IntN(3))
 	}
 }
 
@@ -331,6 +335,8 @@ func FuzzParams(f *testing.F) {
 	delete(all, "anvil_mine") // many blocks take their time
 	delete(all, "hardhat_mine")
 	delete(all, "evm_mine")
+	delete(all, "anvil_reset") // of a fork: FuzzAnswers
+	delete(all, "hardhat_reset")
 	delete(all, "evm_setIntervalMining")
 	delete(all, "anvil_setIntervalMining")
 	f.Fuzz(func(t *testing.T, params string) {

@@ -236,9 +236,10 @@ func TestAutomine(t *testing.T) {
 	blocks(2)
 }
 
-// A journal of before makes the blocks that it made then: one for each transaction, also behind a gap, and
-// none when automine came on again.
+// A journal of before makes the blocks that it made then: one for each transaction, also behind a gap, none
+// when automine came on again, and of the times that they had.
 func TestJournalOfBefore(t *testing.T) {
+	defer testchain.BeginBefore()()
 	dir := t.TempDir()
 	s := open(t, dir)
 	defer func() { s.close() }()
@@ -268,6 +269,11 @@ func TestJournalOfBefore(t *testing.T) {
 	automine("true")
 	if n := s.Head().Number.Uint64(); n != 2 {
 		t.Errorf("%d blocks, want 2", n)
+	}
+	for _, record := range [][2]string{{"evm_increaseTime", `[60]`}, {"anvil_mine", `["0x3","0x3c"]`}, {"anvil_mine", `["0x1","0x18bcfe56800"]`}} {
+		if err := s.Before(record[0], record[1]); err != nil {
+			t.Fatal(err)
+		}
 	}
 	before := s.image()
 	s.close()

@@ -56,15 +56,16 @@ func Methods(node api.Backend, keys Keys, all map[string]jsonrpc.Method) map[str
 		}
 	}
 	return map[string]jsonrpc.Method{
-		"eth_accounts":         m.accounts,
-		"eth_requestAccounts":  m.accounts,
-		"eth_fillTransaction":  m.fillTransaction,
-		"eth_signTransaction":  m.signTransaction,
-		"eth_sendTransaction":  m.sendTransaction,
-		"eth_sign":             m.sign,
-		"personal_sign":        m.personalSign,
-		"eth_signTypedData_v3": m.signTypedData,
-		"eth_signTypedData_v4": m.signTypedData,
+		"eth_accounts":            m.accounts,
+		"eth_requestAccounts":     m.accounts,
+		"eth_fillTransaction":     m.fillTransaction,
+		"eth_signTransaction":     m.signTransaction,
+		"eth_sendTransaction":     m.sendTransaction,
+		"eth_sendTransactionSync": m.sendTransactionSync,
+		"eth_sign":                m.sign,
+		"personal_sign":           m.personalSign,
+		"eth_signTypedData_v3":    m.signTypedData,
+		"eth_signTypedData_v4":    m.signTypedData,
 
 		"eth_pendingTransactions": m.pendingTransactions,
 	}

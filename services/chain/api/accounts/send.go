@@ -82,14 +82,7 @@ func (m *methods) sendTransaction(ctx context.Context, params []byte) (any, erro
 	if err := jsonrpc.Params(params, 1, &given); err != nil {
 		return nil, err
 	}
-	h := m.holders[given.From]
-	if h == nil && m.node.Impersonated != nil && m.node.Impersonated(given.From) {
-		h = &m.others[int(given.From[len(given.From)-1])%len(m.others)]
-	}
-	if h == nil {
-		return nil, errUnknown
-	}
-	hash, err := m.send(ctx, h, given)
+	hash, err := m.send(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +90,33 @@ func (m *methods) sendTransaction(ctx context.Context, params []byte) (any, erro
 	return hash, nil
 }
 
-func (m *methods) send(ctx context.Context, h *holder, given arguments) (hash common.Hash, err error) {
+// sendTransactionSync is sendTransaction that answers the receipt, as eth_sendRawTransactionSync does.
+func (m *methods) sendTransactionSync(ctx context.Context, params []byte) (any, error) {
+	var given arguments
+	var ms *uint64
+	if err := jsonrpc.Params(params, 1, &given, &ms); err != nil {
+		return nil, err
+	}
+	hash, err := m.send(ctx, given)
+	if err != nil {
+		return nil, err
+	}
+	return m.node.AwaitReceipt(ctx, hash, ms)
+}
+
+// holder is that of an account; nil: the node may not use it.
+func (m *methods) holder(of common.Address) *holder {
+	if h := m.holders[of]; h != nil || m.node.Impersonated == nil || !m.node.Impersonated(of) {
+		return h
+	}
+	return &m.others[int(of[len(of)-1])%len(m.others)]
+}
+
+func (m *methods) send(ctx context.Context, given arguments) (hash common.Hash, err error) {
+	h := m.holder(given.From)
+	if h == nil {
+		return hash, errUnknown
+	}
 	if given.Nonce == nil {
 		h.mu.Lock()
 		defer h.mu.Unlock()

@@ -89,8 +89,8 @@ func (m *methods) access(ctx context.Context, s *scene, t *logger.AccessListTrac
 	defer watch(ctx, evm)()
 	result, err := core.ApplyMessage(evm, msg, nil)
 	switch {
-	case once.db.Error() != nil:
-		return nil, once.db.Error()
+	case once.failed() != nil:
+		return nil, once.failed()
 	case evm.Cancelled():
 		return nil, m.aborted(ctx)
 	case err != nil:

@@ -1,6 +1,7 @@
 package evm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ type scene struct {
 	header      *types.Header // as the call sees it
 	original    *types.Header
 	db          *state.StateDB
+	chain       *ancestors   // of the execution
 	baseFee     *big.Int     // by which the call's prices are meant; nil: those of before London
 	blobBaseFee *big.Int     // nil: the header's
 	random      *common.Hash // nil: the header's, if it is of proof of stake
@@ -100,8 +102,9 @@ func (m *methods) call(ctx context.Context, params []byte) (any, error) {
 func (m *methods) prepare(s *scene) (*core.Message, vm.BlockContext) {
 	msg := s.message.core(s.baseFee, m.o.Gas)
 	msg.GasLimit = min(msg.GasLimit, m.o.Gas)
-	env := core.NewEVMBlockContext(s.header, m.chain, nil)
-	env.GetHash = core.GetHashFn(s.original, m.chain)
+	s.chain = m.chain.anew()
+	env := core.NewEVMBlockContext(s.header, s.chain, nil)
+	env.GetHash = core.GetHashFn(s.original, s.chain)
 	if s.random != nil {
 		env.Random = s.random
 	}
@@ -117,6 +120,9 @@ func (m *methods) prepare(s *scene) (*core.Message, vm.BlockContext) {
 	return msg, env
 }
 
+// failed is why what was executed could not read the chain.
+func (s *scene) failed() error { return cmp.Or(s.chain.missed, s.db.Error()) }
+
 // execute executes a call once.
 func (m *methods) execute(ctx context.Context, s *scene) (*core.ExecutionResult, error) {
 	msg, env := m.prepare(s)
@@ -126,8 +132,8 @@ func (m *methods) execute(ctx context.Context, s *scene) (*core.ExecutionResult,
 	defer watch(ctx, evm)()
 	result, err := core.ApplyMessage(evm, msg.SkipExecutionGasCapCheck(), core.NewGasPool(m.o.Gas))
 	switch {
-	case s.db.Error() != nil:
-		return nil, s.db.Error()
+	case s.failed() != nil:
+		return nil, s.failed()
 	case evm.Cancelled():
 		return nil, m.aborted(ctx)
 	case err != nil:
@@ -150,10 +156,13 @@ func (m *methods) estimateGas(ctx context.Context, params []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	chain := m.chain.anew()
 	gas, data, err := gasestimator.Estimate(ctx, s.message.core(s.baseFee, 0), &gasestimator.Options{
-		Config: m.chain.Config(), Chain: m.chain, Header: s.header, State: s.db, BlobBaseFee: s.blobBaseFee, ErrorRatio: overshoot,
+		Config: m.chain.Config(), Chain: chain, Header: s.header, State: s.db, BlobBaseFee: s.blobBaseFee, ErrorRatio: overshoot,
 	}, m.o.Gas)
 	switch {
+	case chain.missed != nil:
+		return nil, chain.missed
 	case ctx.Err() != nil: // what the estimator says of executions that were cancelled means nothing
 		return nil, m.aborted(ctx)
 	case errors.Is(err, vm.ErrExecutionReverted):

@@ -28,6 +28,7 @@ import (
 	"dyno/services/chain/api"
 	"dyno/services/chain/jsonrpc"
 	"dyno/services/chain/limiter"
+	"dyno/services/chain/store"
 )
 
 // Options bound executions.
@@ -56,7 +57,7 @@ type methods struct {
 func Methods(node api.Backend, o Options) map[string]jsonrpc.Method {
 	refuseJavaScript()
 	m := &methods{
-		node: node, o: o, chain: &ancestors{node, beacon.New(ethash.NewFaker())},
+		node: node, o: o, chain: &ancestors{node: node, engine: beacon.New(ethash.NewFaker())},
 		tips: api.NewTips(node), cores: limiter.New(limiter.Options{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxWaiting, MaxWait: o.Timeout}),
 	}
 	return map[string]jsonrpc.Method{
@@ -67,6 +68,7 @@ func Methods(node api.Backend, o Options) map[string]jsonrpc.Method {
 		"debug_traceTransaction":   m.traceTransaction,
 		"debug_traceBlockByNumber": m.traceBlockByNumber,
 		"debug_traceBlockByHash":   m.traceBlockByHash,
+		"debug_traceBlock":         m.traceBlockOf,
 		"debug_traceCall":          m.traceCall,
 		"trace_transaction":        m.flatTransaction,
 		"trace_block":              m.flatBlock,
@@ -134,7 +136,11 @@ func reverted(data []byte) error {
 type ancestors struct {
 	node   api.Backend
 	engine consensus.Engine // knows whose a block is
+	missed error            // why a header could not be read: a contract got no hash
 }
+
+// anew returns them for one execution.
+func (a *ancestors) anew() *ancestors { return &ancestors{node: a.node, engine: a.engine} }
 
 func (a *ancestors) Config() *params.ChainConfig               { return a.node.Genesis.Config }
 func (a *ancestors) Engine() consensus.Engine                  { return a.engine }
@@ -145,6 +151,9 @@ func (a *ancestors) GetHeaderByHash(common.Hash) *types.Header { return nil } //
 func (a *ancestors) GetHeaderByNumber(n uint64) *types.Header {
 	header, err := a.node.Blocks.Header(n)
 	if err != nil {
+		if !errors.Is(err, store.ErrNotFound) {
+			a.missed = err
+		}
 		return nil
 	}
 	return header

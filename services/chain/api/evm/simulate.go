@@ -2,6 +2,7 @@ package evm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,7 +111,7 @@ func (m *methods) simulateV1(ctx context.Context, params []byte) (any, error) {
 		return nil, err
 	}
 	defer done()
-	s := &simulator{ancestors: m.chain, o: &o, m: m, gas: m.o.Gas}
+	s := &simulator{ancestors: m.chain.anew(), o: &o, m: m, gas: m.o.Gas}
 	if s.db, s.base, err = m.node.State(ctx, at); err != nil {
 		return nil, err
 	}
@@ -134,7 +135,7 @@ func (m *methods) simulateV1(ctx context.Context, params []byte) (any, error) {
 		parent = r.header
 		s.above = append(s.above, parent)
 	}
-	return out, s.db.Error()
+	return out, cmp.Or(s.missed, s.db.Error())
 }
 
 func (o *simulation) bounded() error {

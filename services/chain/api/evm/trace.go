@@ -7,11 +7,13 @@ import (
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/eth/tracers"
+	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"dyno/services/chain/api"
@@ -63,6 +65,20 @@ func (m *methods) traceBlockByHash(ctx context.Context, params []byte) (any, err
 	return m.traceBlock(ctx, rpc.BlockNumberOrHashWithHash(hash, true), &o)
 }
 
+// traceBlockOf is traceBlockByHash of a block that the client has in RLP.
+func (m *methods) traceBlockOf(ctx context.Context, params []byte) (any, error) {
+	var raw hexutil.Bytes
+	var o traceOptions
+	if err := jsonrpc.Params(params, 1, &raw, &o); err != nil {
+		return nil, err
+	}
+	block := new(types.Block)
+	if err := rlp.DecodeBytes(raw, block); err != nil {
+		return nil, fmt.Errorf("could not decode block: %w", err)
+	}
+	return m.traceBlock(ctx, rpc.BlockNumberOrHashWithHash(block.Hash(), true), &o)
+}
+
 func (m *methods) traceBlock(ctx context.Context, at rpc.BlockNumberOrHash, o *traceOptions) (any, error) {
 	block, err := m.node.Find(ctx, at)
 	if err == nil && block == nil {
@@ -112,6 +128,7 @@ func (m *methods) trace(ctx context.Context, block *api.Sealed, first, last int,
 // rerun is a block that is being executed again.
 type rerun struct {
 	m      *methods
+	chain  *ancestors
 	block  *api.Sealed
 	header *types.Header
 	db     *state.StateDB
@@ -126,7 +143,7 @@ func (m *methods) rerun(ctx context.Context, block *api.Sealed) (*rerun, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := &rerun{m: m, block: block, header: header, db: db, gas: core.NewGasPool(header.GasLimit)}
+	r := &rerun{m: m, chain: m.chain.anew(), block: block, header: header, db: db, gas: core.NewGasPool(header.GasLimit)}
 	r.plain = r.evm(vm.Config{})
 	core.PreExecution(ctx, header.ParentBeaconRoot, parent, m.chain.Config(), r.plain, header.Number, header.Time)
 	return r, nil
@@ -138,7 +155,7 @@ func (r *rerun) evm(c vm.Config) *vm.EVM {
 	if c.Tracer != nil {
 		db = state.NewHookedState(r.db, c.Tracer)
 	}
-	return vm.NewEVM(core.NewEVMBlockContext(r.header, r.m.chain, nil), db, r.m.chain.Config(), c)
+	return vm.NewEVM(core.NewEVMBlockContext(r.header, r.chain, nil), db, r.m.chain.Config(), c)
 }
 
 // run executes the next transaction.
@@ -152,6 +169,8 @@ func (r *rerun) run(ctx context.Context, evm *vm.EVM, index int) error {
 	defer watch(ctx, evm)()
 	_, _, err = core.ApplyTransactionWithEVM(ctx, msg, r.gas, r.db, r.header.Number, r.block.Hash(), r.header.Time, tx, evm)
 	switch {
+	case r.chain.missed != nil:
+		return r.chain.missed
 	case r.db.Error() != nil:
 		return r.db.Error()
 	case evm.Cancelled():

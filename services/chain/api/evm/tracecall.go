@@ -68,8 +68,8 @@ func (m *methods) traceCall(ctx context.Context, params []byte) (any, error) {
 	s.db.SetTxContext(common.Hash{}, 0, 1)
 	_, _, err = core.ApplyTransactionWithEVM(ctx, msg.SkipExecutionGasCapCheck(), core.NewGasPool(msg.GasLimit), s.db, env.BlockNumber, common.Hash{}, env.Time, tx, evm)
 	switch {
-	case s.db.Error() != nil:
-		return nil, s.db.Error()
+	case s.failed() != nil:
+		return nil, s.failed()
 	case evm.Cancelled():
 		return nil, m.aborted(ctx)
 	case err != nil:

@@ -49,7 +49,7 @@ type kept struct {
 
 // New returns the filters of a node; there are none yet.
 func New(node api.Backend) *Filters {
-	return &Filters{node: node, signer: types.LatestSigner(node.Genesis.Config), kept: map[string]*kept{}}
+	return &Filters{node: node, signer: node.LatestSigner(), kept: map[string]*kept{}}
 }
 
 // Wait returns when all subscriptions have ended, which the server's Drain does.

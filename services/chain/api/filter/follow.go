@@ -104,7 +104,9 @@ func (p *place) turned() bool {
 				p.gone = append(p.gone, log)
 			}
 		}
-		p.next = min(p.next, t.Last+1)
+		if p.next = min(p.next, t.Last+1); t.Begins {
+			p.next = t.Last + 1
+		}
 	}
 	return len(taken) > 0
 }

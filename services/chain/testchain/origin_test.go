@@ -1,0 +1,236 @@
+package testchain_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"dyno/services/chain/genesis"
+)
+
+// answer is one of a node that is forked, which a test changes.
+type answer = map[string]any
+
+// failing answers a method with an error.
+func failing(method string, code int) func(string, answer) {
+	return func(m string, a answer) {
+		if m == method {
+			delete(a, "result")
+			a["error"] = answer{"code": code, "message": "not now"}
+		}
+	}
+}
+
+// other answers a method with something else.
+func other(method string, result any) func(string, answer) {
+	return func(m string, a answer) {
+		if m == method {
+			a["result"] = result
+		}
+	}
+}
+
+// forkOf begins s as a fork of what is at a URL, and returns the answer.
+func (c *client) forkOf(url string) string {
+	c.t.Helper()
+	return c.ask("anvil_reset", `[{"forking":{"jsonRpcUrl":"`+url+`"}}]`)
+}
+
+// contains checks that an answer has a text.
+func (c *client) contains(got, want string) {
+	c.t.Helper()
+	if !strings.Contains(got, want) {
+		c.t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// Only a node without the methods for it gives a block without its transactions; every other failure is an
+// error, and so is what does not belong together.
+func TestForkAnswers(t *testing.T) {
+	up := open(t, t.TempDir()).client()
+	defer up.close()
+	up.send(1)
+	up.send(2)
+	var block json.RawMessage
+	if err := json.Unmarshal([]byte(up.ask("eth_getBlockByNumber", `["0x1",false]`)), &block); err != nil {
+		t.Fatal(err)
+	}
+	first := up.ask("debug_getRawBlock", `["0x1"]`)
+	s := open(t, t.TempDir()).client()
+	defer s.close()
+	for _, test := range []struct {
+		change func(string, answer)
+		says   string
+		whole  bool
+	}{
+		{failing("", 0), "null", true},
+		{failing("debug_getRawBlock", -32601), "null", false},
+		{failing("debug_getRawReceipts", -32004), "null", false},
+		{failing("debug_getRawBlock", -32000), "not now", false},
+		{failing("debug_getRawReceipts", -32005), "not now", false},
+		{failing("eth_getBlockByNumber", -32601), "not now", false},
+		{other("debug_getRawReceipts", []string{}), "1 transactions and 0 receipts", false},
+		{other("debug_getRawReceipts", []string{"0xf9010801"}), "cannot be read", false},
+		{other("debug_getRawBlock", json.RawMessage(first)), "answers block 1 for 2", false},
+		{other("eth_getBlockByNumber", block), "answers block 1 for 2", false},
+		{other("eth_getBlockByNumber", nil), "no block 2", false},
+		{other("eth_getBalance", nil), "does not know the balance", false},
+	} {
+		s.want("null", "anvil_reset")
+		before := s.image()
+		url, end := up.serve(test.change)
+		got := s.forkOf(url)
+		s.contains(got, test.says)
+		if got == "null" {
+			if has := !strings.Contains(s.ask("eth_getBlockByNumber", `["latest",false]`), `"transactions":[]`); has != test.whole {
+				t.Errorf("the forked block has transactions: %t, want %t", has, test.whole)
+			}
+		} else if after := s.image(); after != before {
+			t.Errorf("%s: it was %swhich is now %s", got, before, after)
+		}
+		end()
+	}
+}
+
+// A fork to which no other node is named stays one of the same, and goes to the block that is named.
+func TestForkAgain(t *testing.T) {
+	up := open(t, t.TempDir()).client()
+	defer up.close()
+	up.call("anvil_mine", 7)
+	url, end := up.serve()
+	defer end()
+	s := open(t, t.TempDir()).client()
+	defer s.close()
+	at := func(params, number string) {
+		t.Helper()
+		if got := s.ask("anvil_reset", params); got != "null" {
+			t.Errorf("%s: %s", params, got)
+		}
+		if got := s.ask("eth_blockNumber", `[]`); got != `"`+number+`"` {
+			t.Errorf("%s: at block %s, want %s", params, got, number)
+		}
+	}
+	s.call("evm_mine")
+	s.contains(s.ask("anvil_reset", `[{"forking":{"blockNumber":5}}]`), "Forking not enabled and RPC URL not provided")
+	s.contains(s.ask("eth_blockNumber", `[]`), "0x1")
+	at(`[{"forking":{"blockNumber":null}}]`, "0x0")
+	at(`[{"jsonRpcUrl":"`+url+`","blockNumber":5}]`, "0x5")
+	at(`[{"forking":{"blockNumber":3}}]`, "0x3")
+	at(`[{"forking":{}}]`, "0x7")
+	at(`[{"blockNumber":"0x4"}]`, "0x4")
+	at(`[]`, "0x0")
+
+	own, stop := s.serve()
+	defer stop()
+	s.contains(s.forkOf(own), "itself")
+	first, next := s.Records()
+	s.want("null", "anvil_setRpcUrl", url)
+	if f, n := s.Records(); f != first || n != next {
+		t.Errorf("a call that does nothing is in the journal: records %d to %d, then %d to %d", first, next, f, n)
+	}
+	s.contains(s.forkOf(url), "null")
+	s.contains(s.call("anvil_setRpcUrl", own), "itself")
+}
+
+// What another node is needed for is an error without it, what is not needed of it is answered, and no error
+// shows the path of its URL.
+func TestForkAlone(t *testing.T) {
+	up := open(t, t.TempDir()).client()
+	defer up.close()
+	up.call("anvil_mine", 7)
+	up.want("null", "anvil_setNonce", to, 1)
+	up.want("true", "anvil_setStorageAt", to, "0x0", common.BytesToHash([]byte{9}))
+	url, end := up.serve()
+	s := open(t, t.TempDir()).client()
+	defer s.close()
+	if got := s.forkOf(url + "/v3/secret"); got != "null" {
+		t.Fatal(got)
+	}
+	s.contains(s.ask("eth_getStorageAt", `["`+to.Hex()+`","0x0","latest"]`), "9")
+	s.contains(s.ask("eth_getProof", `["`+to.Hex()+`",[],"latest"]`), "no proofs")
+	const hashOf = `[{"data":"0x600443034060005260206000f3"},"latest"]` // of the block 4 before
+	var block struct{ Hash string }
+	if err := json.Unmarshal([]byte(up.ask("eth_getBlockByNumber", `["0x3",false]`)), &block); err != nil {
+		t.Fatal(err)
+	}
+	s.contains(s.ask("eth_call", hashOf), block.Hash)
+	s.want("null", "evm_setAutomine", false)
+	waits := s.send(1).Hex()
+	image := s.image()
+	end()
+	if now := s.image(); now != image {
+		t.Errorf("it was %swhich is now %s", image, now)
+	}
+	s.contains(s.ask("eth_getTransactionByHash", `["`+waits+`"]`), `"blockHash":null`)
+	if got := s.ask("eth_getTransactionReceipt", `["`+waits+`"]`); got != "null" {
+		t.Error(got)
+	}
+	s.contains(s.ask("eth_call", hashOf), block.Hash) // which is known
+	for method, params := range map[string]string{
+		"eth_call":                 strings.Replace(hashOf, "6004", "6006", 1),
+		"eth_estimateGas":          `[{"data":"0x600643034060005260206000f3","value":"0x0"},"latest"]`,
+		"eth_getTransactionByHash": `["` + block.Hash + `"]`,
+		"eth_getBalance":           `["0x00000000000000000000000000000000000000dd","latest"]`,
+	} {
+		got := s.ask(method, params)
+		s.contains(got, "does not answer")
+		if strings.Contains(got, "secret") {
+			t.Error(got)
+		}
+	}
+}
+
+// A call that waits for another node ends with its client, and a look at a nonce lets others go on meanwhile.
+func TestForkWaits(t *testing.T) {
+	up := open(t, t.TempDir()).client()
+	defer up.close()
+	unknown := common.HexToAddress("0xdd")
+	reached := make(chan struct{})
+	url, end := up.serve()
+	hung := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // only then the server sees that the client has gone
+		reached <- struct{}{}
+		<-r.Context().Done()
+	}))
+	defer hung.Close()
+	s := open(t, t.TempDir()).client()
+	defer s.close()
+	s.contains(s.forkOf(url), "null")
+	end()
+	move := func(to string) {
+		t.Helper()
+		if err := s.Before("anvil_setRpcUrl", `["`+to+`"]`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move(hung.URL)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.node["anvil_addBalance"](ctx, []byte(`["`+unknown.Hex()+`","0x1"]`))
+		done <- err
+	}()
+	<-reached
+	cancel()
+	if err := <-done; err == nil || !strings.Contains(err.Error(), "canceled") {
+		t.Error(err)
+	}
+	// A look at a nonce takes no lock.
+	looked := make(chan bool, 1)
+	go func() {
+		_, ok := s.Nonce(unknown)
+		looked <- ok
+	}()
+	<-reached
+	s.want("null", "anvil_setBalance", genesis.Accounts[3], 1)
+	hung.CloseClientConnections()
+	if <-looked {
+		t.Error("a nonce that was not read is answered")
+	}
+}
