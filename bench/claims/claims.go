@@ -5,6 +5,7 @@
 package claims
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
+	"dyno/lab/report"
 )
 
 // Main is the main function of the command of that name: show prints what it makes of the
@@ -31,4 +33,17 @@ func Main(name, recorded string, show func(io.Writer, *record.Experiment) error)
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		os.Exit(1)
 	}
+}
+
+// Write writes what was made of an experiment as docs/results has it.
+func Write(w io.Writer, kind string, e *record.Experiment, steps any) error {
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	return out.Encode(struct {
+		Schema string      `json:"schema"`
+		Kind   string      `json:"kind"`
+		Name   string      `json:"name"`
+		Made   report.Made `json:"made"`
+		Steps  any         `json:"steps"`
+	}{"dyno." + kind + "/1", kind, e.Name, report.Build(e).Made, steps})
 }

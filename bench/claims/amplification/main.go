@@ -10,18 +10,14 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"text/tabwriter"
 
+	"dyno/bench/claims"
 	"dyno/lab/record"
-	"dyno/lab/record/folder"
-	"dyno/lab/report"
 )
 
 // Gauges of chaind, in bytes since the process began. What counts is how much they grow during the
@@ -34,21 +30,12 @@ const (
 
 func main() {
 	asJSON := flag.Bool("json", false, "print JSON")
-	flag.Parse()
-	if err := run(os.Stdout, flag.Args(), *asJSON); err != nil {
-		fmt.Fprintf(os.Stderr, "amplification: %v\n", err)
-		os.Exit(1)
-	}
+	claims.Main("amplification", "dyno-out/chain-states-20260102-150405", func(w io.Writer, e *record.Experiment) error {
+		return run(w, e, *asJSON)
+	})
 }
 
-func run(w io.Writer, args []string, asJSON bool) error {
-	if len(args) != 1 {
-		return errors.New("name the folder of a sweep, as in: go run ./bench/claims/amplification dyno-out/chain-states-20260102-150405")
-	}
-	e, err := folder.Open(args[0])
-	if err != nil {
-		return err
-	}
+func run(w io.Writer, e *record.Experiment, asJSON bool) error {
 	steps, err := stepsOf(e)
 	if err != nil {
 		return err
@@ -56,15 +43,7 @@ func run(w io.Writer, args []string, asJSON bool) error {
 	if !asJSON {
 		return print(w, steps)
 	}
-	out := json.NewEncoder(w)
-	out.SetIndent("", "  ")
-	return out.Encode(struct {
-		Schema string      `json:"schema"`
-		Kind   string      `json:"kind"`
-		Name   string      `json:"name"`
-		Made   report.Made `json:"made"`
-		Steps  []step      `json:"steps"`
-	}{"dyno.amplification/1", "amplification", e.Name, report.Build(e).Made, steps})
+	return claims.Write(w, "amplification", e, steps)
 }
 
 // step is what a variant wrote, over all of its runs: the means, and the least and the most of a run.

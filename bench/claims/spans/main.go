@@ -7,7 +7,6 @@
 package main
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -16,7 +15,6 @@ import (
 
 	"dyno/bench/claims"
 	"dyno/lab/record"
-	"dyno/lab/report"
 )
 
 func main() {
@@ -55,15 +53,7 @@ func writeJSON(w io.Writer, e *record.Experiment) error {
 			s.OfRound = [2]float64{min(s.OfRound[0], c.b), max(s.OfRound[1], c.b)}
 		}
 	}
-	out := json.NewEncoder(w)
-	out.SetIndent("", "  ")
-	return out.Encode(struct {
-		Schema string      `json:"schema"`
-		Kind   string      `json:"kind"`
-		Name   string      `json:"name"`
-		Made   report.Made `json:"made"`
-		Steps  []step      `json:"steps"`
-	}{"dyno.spans/1", "spans", e.Name, report.Build(e).Made, []step{s}})
+	return claims.Write(w, "spans", e, []step{s})
 }
 
 // points are the valid runs of variants with a number of units, and those numbers.
