@@ -59,7 +59,7 @@ func run(ctx context.Context, only []string) error {
 	}
 	defer d.close()
 	var ran, skipped int
-	var failed []string
+	var failed []error
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err != nil {
@@ -80,15 +80,11 @@ func run(ctx context.Context, only []string) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			failed = append(failed, page)
-			fmt.Printf("%v\n", err)
+			failed = append(failed, err)
 		}
 	}
 	fmt.Printf("ran %d commands of %d pages; %d are not run here\n", ran, len(pages), skipped)
-	if len(failed) > 0 {
-		return fmt.Errorf("a command failed in: %s", strings.Join(failed, " "))
-	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // allPages lists the pages in the order in which an index would.

@@ -11,10 +11,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"dyno/lab/load/agents"
@@ -109,12 +112,15 @@ func failure(urls string, err error) error {
 	return fmt.Errorf("connecting to NATS at %s: %w%s", Shown(urls), err, advice)
 }
 
+// absent are the errors of connecting where no server is, or not yet.
+var absent = []error{nats.ErrNoServers, nats.ErrTimeout, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE}
+
 // Await connects as soon as a server can be reached. If none can be reached at first, it calls
-// waiting once.
+// waiting once. A server that is just starting or ending may accept a connection and close it.
 func Await(ctx context.Context, urls, token, authority string, waiting func()) (*Bus, error) {
 	for first := true; ; first = false {
 		b, err := Connect(urls, token, authority)
-		if !errors.Is(err, nats.ErrNoServers) && !errors.Is(err, nats.ErrTimeout) {
+		if !slices.ContainsFunc(absent, func(e error) bool { return errors.Is(err, e) }) {
 			return b, err
 		}
 		if first {

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
+	"net"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"dyno/lab/load/agents/natsbus"
@@ -79,4 +81,38 @@ func TestTLS(t *testing.T) {
 	if got, err := client.Request(t.Context(), "a", []byte("x")); err != nil || string(got) != "x!" {
 		t.Errorf("%q, %v", got, err)
 	}
+}
+
+// An agent waits for a server that is just starting or ending: one that closes the connection before it
+// said anything.
+func TestAwaitsServerThatCloses(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	var server *natsbus.Bus
+	waiting := func() {
+		l.Close()
+		if server, err = natsbus.Listen(address, token, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	var accepting sync.WaitGroup
+	defer accepting.Wait()
+	accepting.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	})
+	client, err := natsbus.Await(t.Context(), "nats://"+address, token, "", waiting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.Close()
+	server.Close()
 }
