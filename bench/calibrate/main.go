@@ -17,6 +17,7 @@ import (
 	"dyno/bench/calibrate/calibration"
 	"dyno/bench/calibrate/suite"
 	"dyno/bench/command"
+	"dyno/bench/stored"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/experiment"
 	"dyno/lab/report/progress"
@@ -59,12 +60,17 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if o.whatIf {
+		began := stored.Watch()
 		all, err := o.predictions(ctx)
 		switch {
 		case len(all) == 0:
 			return err
+		case o.json && o.judge != "":
+			return accuracy.WhatIfJSON(out, all, stored.Made{}) // the records say where they are from
 		case o.json:
-			return errors.Join(accuracy.WhatIfJSON(out, all), err)
+			commit, modified, unknown := stored.Tree(ctx)
+			made := began.Made(commit, modified, append([]string{"go", "run", "./bench/calibrate"}, args...), []string{"dyno/cmd/dyno"})
+			return errors.Join(accuracy.WhatIfJSON(out, all, made), err, unknown)
 		}
 		accuracy.WhatIf(out, all)
 		return err

@@ -13,6 +13,7 @@ import (
 	"dyno/bench/calibrate/accuracy"
 	"dyno/bench/calibrate/calibration"
 	"dyno/bench/command"
+	"dyno/bench/stored"
 
 	"github.com/spf13/pflag"
 )
@@ -65,9 +66,9 @@ func TestHelp(t *testing.T) {
 func TestJSON(t *testing.T) {
 	for _, write := range []func(io.Writer) error{
 		func(w io.Writer) error { return accuracy.JSON(w, nil) },
-		func(w io.Writer) error { return accuracy.WhatIfJSON(w, nil) },
+		func(w io.Writer) error { return accuracy.WhatIfJSON(w, nil, stored.Made{}) },
 		func(w io.Writer) error {
-			return accuracy.WhatIfJSON(w, []calibration.Prediction{{Step: "pool-sql"}})
+			return accuracy.WhatIfJSON(w, []calibration.Prediction{{Step: "pool-sql"}}, stored.Made{})
 		},
 	} {
 		var b bytes.Buffer

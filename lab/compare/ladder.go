@@ -95,3 +95,19 @@ func Median(values []float64) float64 {
 	s := slices.Sorted(slices.Values(values))
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
+
+// MedianInterval returns two of the values, between which the median of what they were drawn from lies in at least
+// 95% of all cases, however that is distributed. It returns nil for fewer than six values.
+func MedianInterval(values []float64) *[2]float64 {
+	n, rank := len(values), 0
+	chance := (1 - float64(n)) * math.Ln2 // that rank values lie on one side of the median, on either: its logarithm
+	for outside := math.Exp(chance); outside <= 1-0.95; outside += math.Exp(chance) {
+		rank++
+		chance += math.Log(float64(n-rank+1) / float64(rank))
+	}
+	if rank == 0 {
+		return nil
+	}
+	s := slices.Sorted(slices.Values(values))
+	return &[2]float64{s[rank-1], s[n-rank]}
+}

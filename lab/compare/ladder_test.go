@@ -161,3 +161,20 @@ func TestAtEqualRate(t *testing.T) {
 		}
 	}
 }
+
+// The ranks are those of tables of the sign test.
+func TestMedianInterval(t *testing.T) {
+	for n, rank := range map[int]int{0: 0, 5: 0, 6: 1, 8: 1, 9: 2, 10: 2, 12: 3, 20: 6, 100: 40, 2000: 956} {
+		var values []float64
+		for i := range n {
+			values = append(values, float64(n-i)) // from n down to 1
+		}
+		got := MedianInterval(values)
+		switch {
+		case rank == 0 && got != nil:
+			t.Errorf("of %d values: %v", n, *got)
+		case rank > 0 && (got == nil || *got != [2]float64{float64(rank), float64(n + 1 - rank)}):
+			t.Errorf("of %d values: %v, want the values of rank %d", n, got, rank)
+		}
+	}
+}

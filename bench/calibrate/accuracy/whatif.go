@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"dyno/bench/calibrate/calibration"
+	"dyno/bench/stored"
 	"dyno/lab/diagnose/whatif"
 )
 
@@ -81,24 +82,45 @@ func between(r calibration.Ratio) string {
 
 // WhatIfObject is the JSON of calibrate --what-if --json.
 type WhatIfObject struct {
-	Schema  string   `json:"schema"`
-	Changes []Change `json:"changes"`
+	Schema string      `json:"schema"`
+	Steps  []Change    `json:"steps"`
+	Made   stored.Made `json:"made"`
 }
 
-// Change is an estimate with what was measured, and how far it is off.
+// Change is an estimate with what was measured, and how far it is off. Ratios are of the change over as it was; 0 is
+// none.
 type Change struct {
-	calibration.Prediction
-	Mark string  `json:"mark"`
-	Off  float64 `json:"off"`
-	Why  string  `json:"why,omitempty"`
+	Name       string      `json:"name"`
+	Bound      string      `json:"bound"`
+	AtMost     float64     `json:"at_most"`
+	WithNew    float64     `json:"at_most_with_new_code"`
+	Work       float64     `json:"work"`
+	Between    *[2]float64 `json:"work_between"`
+	CPUAtLeast float64     `json:"cpu_at_least"`
+	CPU        float64     `json:"cpu"`
+	CPUBetween *[2]float64 `json:"cpu_between"`
+	Mark       string      `json:"mark"`
+	Off        float64     `json:"off"`
+	Why        string      `json:"why,omitempty"`
 }
 
-// WhatIfJSON writes the same as one object.
-func WhatIfJSON(w io.Writer, all []calibration.Prediction) error {
-	out := WhatIfObject{"dyno.foresight/1", []Change{}}
+// WhatIfJSON writes the same as one object, which docs/results can keep.
+func WhatIfJSON(w io.Writer, all []calibration.Prediction, made stored.Made) error {
+	out := WhatIfObject{"dyno.what-if/1", []Change{}, made}
+	ends := func(r calibration.Ratio) *[2]float64 {
+		if r.Low <= 0 {
+			return nil
+		}
+		return &[2]float64{r.Low, r.High}
+	}
 	for _, f := range all {
 		mark, by := f.Mark()
-		out.Changes = append(out.Changes, Change{f, mark, by, f.Why()})
+		c := Change{Name: f.Step, Bound: f.Bound, AtMost: f.Estimate.AtMost, WithNew: f.WithNew.AtMost, Work: f.Work.Times, Between: ends(f.Work),
+			CPU: f.CPU.Times, CPUBetween: ends(f.CPU), Mark: mark, Off: by, Why: f.Why()}
+		if c.AtMost > 0 {
+			c.CPUAtLeast = f.Estimate.CPU
+		}
+		out.Steps = append(out.Steps, c)
 	}
 	return json.NewEncoder(w).Encode(out)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyno/bench/calibrate/calibration"
+	"dyno/bench/stored"
 	"dyno/lab/diagnose/whatif"
 )
 
@@ -38,21 +39,14 @@ func TestWhatIf(t *testing.T) {
 
 func TestWhatIfJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := WhatIfJSON(&out, changes); err != nil {
+	if err := WhatIfJSON(&out, changes, stored.Made{Commit: "0123abcd"}); err != nil {
 		t.Fatal(err)
 	}
-	var got struct {
-		Schema  string
-		Changes []struct {
-			Step, Mark, Why string
-			Off             float64
-			Estimate        whatif.Estimate
-		}
-	}
-	if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Schema != "dyno.foresight/1" || len(got.Changes) != 6 {
+	var got WhatIfObject
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Schema != "dyno.what-if/1" || len(got.Steps) != 6 || got.Made.Commit != "0123abcd" {
 		t.Fatalf("%v %+v", err, got)
 	}
-	if c := got.Changes[2]; c.Mark != calibration.Exceeded || c.Off != -0.5 || c.Estimate.AtMost != 1 {
+	if c := got.Steps[2]; c.Mark != calibration.Exceeded || c.Off != -0.5 || c.AtMost != 1 || *c.Between != [2]float64{1.9, 2.1} || c.CPUBetween != nil {
 		t.Errorf("%+v", c)
 	}
 }

@@ -24,8 +24,8 @@ type asked map[string][]time.Duration
 // kinds of questions.
 var kinds = []string{"eth_getBalance", "eth_getTransactionCount", "eth_getStorageAt"}
 
-// ask asks the archives, prints what each took, and returns an error if two answers differ.
-func (o options) ask(ctx context.Context, out io.Writer, nodes []ethnodes.Node, c chain) (err error) {
+// ask asks the archives, prints what each took and puts it into the rows, and returns an error if two answers differ.
+func (o options) ask(ctx context.Context, out io.Writer, nodes []ethnodes.Node, c chain, rows []row) (err error) {
 	accounts, err := o.accountsOf(c)
 	if err != nil {
 		return err
@@ -81,19 +81,23 @@ func (o options) ask(ctx context.Context, out io.Writer, nodes []ethnodes.Node, 
 	table := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
 	fmt.Fprint(table, "| node\t| balance, median\t| nonce\t| slot\t| all, p99\t|\n| ---\t| ---\t| ---\t| ---\t| ---\t|\n")
 	for i, s := range served {
+		r := &rows[slices.IndexFunc(rows, func(r row) bool { return r.Name == s.Name })]
 		var all []time.Duration
-		fmt.Fprintf(table, "| %s\t", s.Name)
-		for _, kind := range kinds {
-			all = append(all, took[i][kind]...)
-			fmt.Fprintf(table, "| %d\t", quantile(took[i][kind], 50).Microseconds())
+		for k, median := range []*float64{&r.Balance, &r.Nonce, &r.Slot} {
+			of := took[i][kinds[k]]
+			all = append(all, of...)
+			*median = micros(quantile(of, 50))
 		}
-		fmt.Fprintf(table, "| %d\t|\n", quantile(all, 99).Microseconds())
+		r.P99 = micros(quantile(all, 99))
+		fmt.Fprintf(table, "| %s\t| %.0f\t| %.0f\t| %.0f\t| %.0f\t|\n", s.Name, r.Balance, r.Nonce, r.Slot, r.P99)
 	}
 	if err := table.Flush(); err != nil || different == 0 {
 		return err
 	}
 	return fmt.Errorf("%d answers differ", different)
 }
+
+func micros(d time.Duration) float64 { return float64(d.Microseconds()) }
 
 // question is one of a kind, about a random block before the last.
 func question(random *rand.Rand, kind string, accounts []common.Address, c chain) []byte {

@@ -23,18 +23,36 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"dyno/bench/peers/callers"
 	"dyno/bench/peers/ethnodes"
+	"dyno/bench/stored"
 )
 
 type options struct {
 	chaind, geth, data         string
 	transfers, block, accounts int
 	questions                  int
-	nodes                      string
+	nodes, json                string
+}
+
+// row is what one node took for a transfer and, of an archive, for a question: the median of each kind, and the p99
+// of all, with the client's time.
+type row struct {
+	Name      string  `json:"name"`
+	Transfers int     `json:"transfers"`
+	Kept      float64 `json:"kept_bytes"`
+	Written   float64 `json:"written_bytes"`
+	CPU       float64 `json:"cpu_us_per_transfer"`
+	Rate      float64 `json:"transfers_per_s"`
+
+	Balance float64 `json:"balance_us,omitempty"`
+	Nonce   float64 `json:"nonce_us,omitempty"`
+	Slot    float64 `json:"slot_us,omitempty"`
+	P99     float64 `json:"question_p99_us,omitempty"`
 }
 
 func main() {
@@ -47,6 +65,7 @@ func main() {
 	flag.IntVar(&o.accounts, "accounts", 10_000, "accounts between which the transfers are")
 	flag.IntVar(&o.questions, "questions", 1000, "old states that are read")
 	flag.StringVar(&o.nodes, "nodes", "", "comma-separated `names` of nodes that take up the chain; empty: all")
+	flag.StringVar(&o.json, "json", "", "`file` that keeps the result")
 	flag.Parse()
 	callers.Main("archive", func(ctx context.Context) error { return o.run(ctx, os.Stdout) })
 }
@@ -110,31 +129,52 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 	if err := os.MkdirAll(o.data, 0o700); err != nil {
 		return err
 	}
+	began := stored.Watch()
 	c, err := o.chain(ctx)
 	if err != nil {
 		return fmt.Errorf("making the chain: %w", err)
 	}
-	if err := o.imports(ctx, out, nodes, c); err != nil || o.questions == 0 {
+	rows, err := o.imports(ctx, out, nodes, c)
+	if err != nil {
 		return err
 	}
-	nodes = slices.DeleteFunc(nodes, func(n ethnodes.Node) bool { return !n.Archive })
-	return o.ask(ctx, out, nodes, c)
+	if o.questions > 0 {
+		nodes = slices.DeleteFunc(nodes, func(n ethnodes.Node) bool { return !n.Archive })
+		if err := o.ask(ctx, out, nodes, c, rows); err != nil {
+			return err
+		}
+	}
+	if o.json == "" {
+		return nil
+	}
+	commit, modified, err := stored.Revision(o.chaind)
+	if err != nil {
+		return err
+	}
+	command := []string{"go", "run", "./bench/peers/archive", "--data", "archive", "--transfers", strconv.Itoa(o.transfers)}
+	return stored.Write(o.json, struct {
+		Schema string      `json:"schema"`
+		Steps  []row       `json:"steps"`
+		Made   stored.Made `json:"made"`
+	}{"dyno.archive/1", rows, began.Made(commit, modified, command, []string{"dyno/services/chain/cmd/chaind"})})
 }
 
 // imports has the nodes take up the chain that have not yet, and prints what each used.
-func (o options) imports(ctx context.Context, out io.Writer, nodes []ethnodes.Node, c chain) error {
+func (o options) imports(ctx context.Context, out io.Writer, nodes []ethnodes.Node, c chain) (rows []row, err error) {
 	fmt.Fprintf(out, "%d transfers between %d accounts, %d in a block; the blocks have %d bytes a transfer\n\n", c.Transfers, c.Accounts, o.block, c.Bytes/int64(c.Transfers))
 	table := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
 	fmt.Fprint(table, "| node\t| bytes kept a transfer\t| bytes written a transfer\t| CPU us a transfer\t| transfers/s\t|\n| ---\t| ---\t| ---\t| ---\t| ---\t|\n")
 	for _, n := range nodes {
 		used, err := o.imported(ctx, n)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		each := float64(c.Transfers)
-		fmt.Fprintf(table, "| %s\t| %.0f\t| %.0f\t| %.1f\t| %.0f\t|\n", n.Name, float64(used.Kept)/each, float64(used.Written)/each, used.CPU/each*1e6, each/used.Seconds)
+		r := row{Name: n.Name, Transfers: c.Transfers, Kept: float64(used.Kept) / each, Written: float64(used.Written) / each, CPU: used.CPU / each * 1e6, Rate: each / used.Seconds}
+		fmt.Fprintf(table, "| %s\t| %.0f\t| %.0f\t| %.1f\t| %.0f\t|\n", r.Name, r.Kept, r.Written, r.CPU, r.Rate)
+		rows = append(rows, r)
 	}
-	return table.Flush()
+	return rows, table.Flush()
 }
 
 // imported returns what a node's import used, now or in an earlier run.

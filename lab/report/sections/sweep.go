@@ -42,12 +42,18 @@ func pointTable(of *view.Scaling) Table {
 	ms := func(head string, read func(point) format.Value) format.Column[point] {
 		return figure(head, "", head, func(p point) string { return format.Format(read(p)) })
 	}
+	between := func(head string, read func(point) (format.Value, *format.Interval)) format.Column[point] {
+		return figure(head, "", head, func(p point) string {
+			v, i := read(p)
+			return format.Format(v) + format.Space(format.Between(i))
+		})
+	}
 	t := tableOf("throughput over concurrency", []format.Column[point]{
 		words("variant", func(p point) string { return p.variant }),
 		figure("concurrency", "", "concurrency", func(p point) string { return format.Count(int64(p.Concurrency)) }),
-		ms("done/s", func(p point) format.Value { return p.PerS }),
+		between("done/s", func(p point) (format.Value, *format.Interval) { return p.PerS, p.PerSInterval }),
 		ms("p50 ms", func(p point) format.Value { return p.P50 }),
-		ms("p95 ms", func(p point) format.Value { return p.P95 }),
+		between("p95 ms", func(p point) (format.Value, *format.Interval) { return p.P95, p.P95Interval }),
 		ms("p99 ms", func(p point) format.Value { return p.P99 }),
 		words("SLO", func(p point) string {
 			if !p.Judged {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/report/format"
 )
@@ -48,15 +49,22 @@ type point struct {
 }
 
 // median reads a figure from each run; NaN if none has it.
-func (p point) median(read func(*record.Run) float64) float64 {
-	var all []float64
+func (p point) median(read func(*record.Run) float64) float64 { return format.Median(p.sorted(read)) }
+
+// interval is that of the median, nil for fewer than six runs.
+func (p point) interval(read func(*record.Run) float64) *format.Interval {
+	return format.IntervalOf(compare.MedianInterval(p.sorted(read)))
+}
+
+// sorted reads a figure from each run that has it.
+func (p point) sorted(read func(*record.Run) float64) (all []float64) {
 	for _, r := range p.runs {
 		if v := read(r); !math.IsNaN(v) {
 			all = append(all, v)
 		}
 	}
 	slices.Sort(all)
-	return format.Median(all)
+	return all
 }
 
 // points groups a variant's valid runs by offered rate, in order.

@@ -41,6 +41,9 @@ type ScalingPoint struct {
 	Judged      bool               `json:"-"`
 	Waits       string             `json:"-"` // limits that the job reported
 	Limits      []record.WaitLimit `json:"limits,omitempty"`
+
+	PerSInterval *format.Interval `json:"per_s_interval,omitempty"` // of six runs or more, as the next
+	P95Interval  *format.Interval `json:"p95_interval,omitempty"`
 }
 
 // ByConcurrency reports whether an experiment's load was a number of units in flight.
@@ -94,13 +97,15 @@ func scalingPoints(e *record.Experiment, verdicts map[string]capacity.Verdict, v
 	}
 	for _, n := range slices.Sorted(maps.Keys(runs)) {
 		of := point{runs: runs[n]}
-		at := func(name string) format.Value {
-			return format.Value(of.median(func(r *record.Run) float64 {
+		quantile := func(name string) func(*record.Run) float64 {
+			return func(r *record.Run) float64 {
 				ms, _ := r.Totals.Response.At(name)
 				return format.Positive(ms)
-			}))
+			}
 		}
-		p := ScalingPoint{Concurrency: n, PerS: format.Value(of.median(acceptedOf)), P50: at("p50"), P95: at("p95"), P99: at("p99")}
+		at := func(name string) format.Value { return format.Value(of.median(quantile(name))) }
+		p := ScalingPoint{Concurrency: n, PerS: format.Value(of.median(acceptedOf)), P50: at("p50"), P95: at("p95"), P99: at("p99"),
+			PerSInterval: of.interval(acceptedOf), P95Interval: of.interval(quantile("p95"))}
 		last := of.runs[len(of.runs)-1]
 		p.Limits = record.WaitsOf(last)
 		p.Waits = capacity.LimitText(p.Limits)

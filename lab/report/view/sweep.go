@@ -41,6 +41,8 @@ type Row struct {
 	P50       format.Value `json:"p50_ms"`
 	P99       format.Value `json:"p99_ms"`
 	CPU       format.Value `json:"cpu_us_per_request"`
+
+	P99Interval *format.Interval `json:"p99_interval,omitempty"` // of six rounds or more
 }
 
 // Inflection is a moment at which rate, p99 or GC pauses changed.
@@ -190,6 +192,7 @@ func newSweepRow(variant string, p point) Row {
 			}
 			return format.Positive(r.Totals.Server.CPUMicrosPerRequest)
 		})),
+		P99Interval: p.interval(p99Of),
 	}
 }
 
@@ -283,7 +286,7 @@ var RowColumns = []format.Column[Row]{
 	rowColumn("delivered", "per second", "delivered/s", func(r Row) format.Value { return r.Delivered }),
 	rowColumn("refused", "per second", "refused/s", func(r Row) format.Value { return r.Refused }),
 	rowColumn("p50", "ms", "p50 ms", func(r Row) format.Value { return r.P50 }),
-	rowColumn("p99", "ms", "p99 ms", func(r Row) format.Value { return r.P99 }),
+	{Head: "p99", Unit: "ms", Short: "p99 ms", Number: true, Cell: func(r Row) string { return format.Format(r.P99) + format.Space(format.Between(r.P99Interval)) }},
 	{Head: "CPU", Unit: "us per request", Short: "CPU us", Number: true, Roomy: true, Cell: func(r Row) string { return format.Format(r.CPU) }},
 }
 
