@@ -125,8 +125,11 @@ func (d *Diagnosis) confirm(s Subject, t rules.Thresholds) {
 	case rules.Unknown, rules.Environment:
 		return
 	case rules.Generator, rules.NotLoaded: // nothing of the service to test
-		if d.Disturbed != "" {
+		switch {
+		case d.Disturbed != "":
 			d.Unconfirmed = "meanwhile " + d.Disturbed
+		case run != nil && run.Invalid != "" && d.Bottleneck == rules.NotLoaded:
+			d.Unconfirmed = "of its load, " + run.Invalid
 		}
 	default:
 		d.Unconfirmed = d.doubt(waits)

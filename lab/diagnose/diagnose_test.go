@@ -340,3 +340,16 @@ func TestPredictions(t *testing.T) {
 		}
 	}
 }
+
+// That a service is not loaded says nothing of it if the load ended early.
+func TestNotLoadedByALoadThatEnded(t *testing.T) {
+	for _, invalid := range []string{"", "corpus used up: its 50000 rows lasted 2.1 s of 2 s"} {
+		r := saturated(64, 1300)
+		r.Totals.Service.Mean, r.Invalid = 0, invalid
+		r.Spec.Capped = true
+		d := NewSubject("v", []*record.Run{r}).Diagnose(rules.Defaults)
+		if d.Bottleneck != rules.NotLoaded || d.Confirmed != (invalid == "") || !strings.Contains(d.Unconfirmed, invalid) {
+			t.Errorf("%q: %s, confirmed %t: %s", invalid, d.Bottleneck, d.Confirmed, d.Text)
+		}
+	}
+}

@@ -37,13 +37,21 @@ const profileLength = 30 * time.Second
 // continues after its answers: high enough that it is never idle, low enough not to overload it.
 const justAbove = 1.05
 
+// wellAbove is that for requests that are sent once, if they last while the profiles are taken. The peak is that
+// of clients that wait for their answers, and a target may carry more of those that do not.
+const wellAbove = 2
+
+// profilesTake is about how long the profiles of profileLength take.
+const profilesTake = 8 * time.Second
+
 // locateBudget bounds the search for the capacity: a diagnosis does not need a narrow interval.
 const locateBudget = 20 * time.Second
 
 // diagnose finds the bottleneck of a variant and, if there is an SLO, its capacity. It first
 // saturates the target and measures the throughput regardless of the SLO, then searches the
 // capacity near that. If the target's work continues after its answers, saturating it by answers
-// says nothing: its capacity is searched first.
+// says nothing, and requests that are sent once do not last far above the peak: then the capacity is
+// searched first.
 func (x *executor) diagnose(ctx context.Context) error {
 	name := x.variants[0].Name
 	x.expected = runsPerSearch + runsPerDiagnosis
@@ -51,7 +59,8 @@ func (x *executor) diagnose(ctx context.Context) error {
 		return err
 	}
 	plan, found := x.diagnosePlan(name, 0), 0.0
-	later := x.exp.SLO.On == record.OnDelivery
+	once := x.opts.Scenario.Load.Once
+	later := x.exp.SLO.On == record.OnDelivery || once && x.opts.Scenario.Bounded()
 	if !later {
 		err := x.runPlan(ctx, func(e *record.Experiment) (record.RunSpec, bool) {
 			step, done := plan.Next(e.Runs)
@@ -72,6 +81,9 @@ func (x *executor) diagnose(ctx context.Context) error {
 			found = x.found(name)
 		}
 		plan = x.diagnosePlan(name, found)
+		if peak := capacity.Summarise(x.exp, name).PeakWorkPerS; once && peak > 0 {
+			plan.Rate, plan.CapRate = x.gen.Lasting(wellAbove*peak, justAbove*peak, profilesTake), false
+		}
 	}
 	plan.Intervene = true
 	x.expected = len(x.exp.Order) + 3

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"dyno/lab/record"
 	"dyno/lab/scenario"
@@ -172,5 +173,28 @@ func TestExclusiveVisitsBeginWithTheFirstRow(t *testing.T) {
 	}
 	if len(exp.Warnings) > 0 && strings.Contains(strings.Join(exp.Warnings, "\n"), "corpus used up") {
 		t.Errorf("warnings %q", exp.Warnings)
+	}
+}
+
+// A sweep starts a process for each run, which begins with the first row.
+func TestRunsOfASweepBeginWithTheFirstRow(t *testing.T) {
+	t.Parallel()
+	const rows, rate = 150, 100 // enough for a run
+	sc := twoBurns(t)
+	sc.Mode = record.KindSweep
+	sc.Load.URL += "?${row.n}"
+	sc.Load.Feeder, sc.Load.Once = &workload.Feeder{File: rowsFile(t, rows)}, true
+	sc.Measure = scenario.Measure{Rates: []float64{rate}, Length: time.Second, Warmup: 100 * time.Millisecond, Rounds: 2}
+	exp, err := Execute(t.Context(), Options{Scenario: sc, Out: filepath.Join(t.TempDir(), "out"), NoPMQoS: true})
+	if err != nil && !errors.Is(err, ErrUnfit) { // others may use the machine
+		t.Fatal(err)
+	}
+	if len(exp.Runs) < 4 {
+		t.Errorf("%d runs", len(exp.Runs))
+	}
+	for _, r := range exp.Runs {
+		if strings.Contains(r.Invalid, "corpus") || r.Totals.Offered == 0 {
+			t.Errorf("%s: offered %d, %s", r.ID, r.Totals.Offered, r.Invalid)
+		}
 	}
 }

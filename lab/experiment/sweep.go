@@ -27,8 +27,9 @@ const (
 // still count.
 func (x *executor) sweep(ctx context.Context) error {
 	steps := x.sweepSteps()
-	// With Keep, a shared dependency would be started once for each variant that stays up.
-	if t := x.opts.Scenario.Load.Traits(); t.Sends && t.Axis == workload.AxisRate && !x.opts.Scenario.Exclusive && !x.opts.Scenario.OneAddress() && !x.opts.Scenario.Shares() {
+	// With Keep, a shared dependency would be started once for each variant that stays up, and rows that are sent
+	// once would have to last for all runs.
+	if t := x.opts.Scenario.Load.Traits(); t.Sends && t.Axis == workload.AxisRate && !x.opts.Scenario.Load.Once && !x.opts.Scenario.Exclusive && !x.opts.Scenario.OneAddress() && !x.opts.Scenario.Shares() {
 		defer x.runner.Keep()()
 	}
 	x.expected = len(steps)

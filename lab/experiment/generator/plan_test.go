@@ -7,6 +7,7 @@ import (
 
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
+	"dyno/lab/load/corpus"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/lab/workload"
@@ -67,5 +68,23 @@ func TestDescribesTheScheduleOfTheRun(t *testing.T) {
 	jobs := scenario.Load{Kind: workload.Jobs, Job: &workload.Job{}}
 	if got := describeSchedule(jobs, record.RunSpec{Closed: true, Connections: 8}); got != "8 concurrent units" {
 		t.Errorf("a closed loop of jobs: %q", got)
+	}
+}
+
+// Rows that are sent once bound the rate at which they last.
+func TestLasting(t *testing.T) {
+	b := &Generator{}
+	if got := b.Lasting(200, 105, time.Second); got != 105 {
+		t.Errorf("without rows: %g", got)
+	}
+	rows, err := corpus.ReadCSV(strings.NewReader("n\n" + strings.Repeat("1\n", 1200)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.rows = rows
+	for _, tt := range []struct{ most, least, want float64 }{{200, 105, 150}, {140, 70, 140}, {1000, 500, 500}} {
+		if got := b.Lasting(tt.most, tt.least, 8*time.Second); got != tt.want {
+			t.Errorf("%+v: %g", tt, got)
+		}
 	}
 }

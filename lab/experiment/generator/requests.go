@@ -34,6 +34,16 @@ func (r *Requests) Left() int64 {
 	return r.corpus.Left()
 }
 
+// Lasting returns the rate per second at which the rows, each sent once, last for a time: most if that is enough, and
+// at least least.
+func (b *Generator) Lasting(most, least float64, during time.Duration) float64 {
+	rows := 0
+	if b.rows != nil {
+		rows = b.rows.Len()
+	}
+	return max(least, min(most, float64(rows)/during.Seconds()))
+}
+
 // Notes returns the driver's notes on failures.
 func (r *Requests) Notes() []string {
 	if d, ok := r.Driver.(load.Noting); ok {
@@ -43,8 +53,11 @@ func (r *Requests) Notes() []string {
 }
 
 // UsedUp explains that a load ended early because every row was sent: it lasted for after instead
-// of of.
+// of of. Runs before it may have sent all, to a target that the lab did not start.
 func (r *Requests) UsedUp(after, of time.Duration) string {
+	if after <= 0 {
+		return fmt.Sprintf("corpus used up: runs before it have sent its %d rows", r.rows)
+	}
 	needed := float64(r.rows) * of.Seconds() / max(after.Seconds(), 1e-3)
 	return fmt.Sprintf("corpus used up: its %d rows lasted %.3g s of %.3g s; about %s rows are needed", r.rows, after.Seconds(), of.Seconds(), roundUp(needed))
 }
