@@ -236,9 +236,17 @@ func (c claim) judge() (by, measured, judged string, err error) {
 		if v.lo == v.hi && !slices.Contains(exact, f.Metric) {
 			return by, digits(v.at), "not decided: no interval", nil
 		}
-		judged, err = verdict(c.Kind, c.Claimed, v.lo, v.hi)
+		if judged, err = verdict(c.Kind, c.Claimed, v.lo, v.hi); v.lo == v.hi && agrees(c.Claimed, v.at) {
+			judged = "holds"
+		}
 		return by, fmt.Sprintf("%s [%s, %s]", digits(v.at), digits(v.lo), digits(v.hi)), judged, err
 	}
+}
+
+// agrees reports whether a figure is the one that is claimed, to the digits of the claim.
+func agrees(claimed string, figure float64) bool {
+	_, decimals, _ := strings.Cut(claimed, ".")
+	return strconv.FormatFloat(figure, 'f', len(decimals), 64) == claimed
 }
 
 // verdict judges a claim by the interval of what was measured. A ratio whose interval contains 1 is

@@ -3,6 +3,7 @@ package dyno
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -126,76 +127,22 @@ func TestIntervalsAreInTables(t *testing.T) {
 	}
 }
 
-// columns are the keys that tables show, with their headings.
-var columns = map[string]struct{ head, interval string }{
-	"name":                  {"step", ""},
-	"change":                {"change", ""},
-	"capacity_per_s":        {"capacity/s", "interval"},
-	"work_per_s":            {"peak work/s", "work_interval"},
-	"metric_value":          {"metric", ""},
-	"p99_ms":                {"p99, ms", ""},
-	"cpu_us_per_request":    {"CPU, us", ""},
-	"allocs_per_request":    {"allocations", ""},
-	"bytes_per_request":     {"allocated, bytes", ""},
-	"peak_rss_bytes":        {"peak RSS, bytes", ""},
-	"peak_goroutines":       {"goroutines", ""},
-	"ratio_to_baseline":     {"over the first", "ratio_interval"},
-	"ratio_to_before":       {"over the step before", "before_interval"},
-	"ratio_to_without":      {"the last over the last without it", "without_interval"},
-	"cpu_ratio_to_baseline": {"CPU over the first", "cpu_ratio_interval"},
-	"verdict":               {"verdict", ""},
-	"cpu_verdict":           {"verdict by CPU", ""},
-	"bound_by":              {"bound by", ""},
-	"program":               {"program", ""},
-	"truth":                 {"what bounds it", ""},
-	"ratio":                 {"without it, over as it is", "ratio_bounds"},
-	"place":                 {"place", ""},
-	"sure":                  {"sure", ""},
-	"judged":                {"the verdict is", ""},
-	"commit":                {"commit", ""},
-	"runs":                  {"runs", ""},
-	"alarms":                {"a change is claimed in", ""},
-	"found":                 {"found", ""},
-	"found_by_cpu":          {"found by CPU", ""},
-	"wrong":                 {"wrongly claimed", ""},
-	"intervals":             {"intervals", ""},
-	"covered":               {"of them with 1 inside", ""},
-	"b_over_a":              {"B/A", "b_over_a_interval"},
-	"expected":              {"expected", ""},
-	"right":                 {"decided right", ""},
-	"undecided":             {"not decided", ""},
-	"generations":           {"generations", ""},
-	"ns_per_op":             {"ns/op", "ns_per_op_interval"},
-	"cpu_ns_per_op":         {"CPU, ns/op", "cpu_ns_per_op_interval"},
-	"bytes_per_message":     {"bytes a message", ""},
-	"allocs_per_op":         {"allocations/op", ""},
-	"parks_per_s":           {"parks/s", "parks_per_s_interval"},
-	"forecasts":             {"forecasts", ""},
-	"above":                 {"lower bound above the truth", ""},
-	"missed":                {"truth outside the bracket", ""},
-	"named":                 {"first bound right", ""},
-	"layout_percent":        {"layouts differ by, %", ""},
-	"slice_percent":         {"slices differ by, %", ""},
+// measured matches a cell that has nothing but a figure.
+var measured = regexp.MustCompile(`\| *[<>~]?[-+]?\d[\d,.]*(x|%| ?(ns|us|ms|s|MB|MiB|GB|/s))?( \[[^]]*\])? *\|`)
 
-	// Of bench/claims/plain.
-	"place_share":  {"share", ""},
-	"cpu_by_kind":  {"CPU by kind", ""},
-	"cpu_of_named": {"CPU of what the source names", ""},
-	"source":       {"the source's table says", ""},
-
-	// Of bench/claims/spans.
-	"formula_a":     {"a", ""},
-	"formula_b":     {"b", "formula_b_rounds"},
-	"formula_error": {"error of a point", ""},
-
-	// Of bench/claims/amplification.
-	"record_bytes_per_request": {"records, bytes", ""},
-	"state_amplification":      {"written for each of them: states", "state_amplification_runs"},
-	"amplification":            {"states and blocks", "amplification_runs"},
+// A table of figures is written from a stored result, in the pages that are for figures.
+func TestFiguresAreStored(t *testing.T) {
+	for _, page := range pages(t) {
+		if !strings.HasSuffix(page, "-measured.md") && !strings.HasSuffix(page, "-accuracy.md") && !slices.Contains([]string{"README.md", "arenad-heartbeat.md", "chaind-faults.md", "generator.md", "compare-revisions.md", "tune.md"}, path.Base(page)) {
+			continue
+		}
+		for line := range strings.Lines(marked.ReplaceAllString(read(t, page), "")) {
+			if found := measured.FindString(line); found != "" && strings.HasPrefix(line, "|") {
+				t.Errorf("%s: a figure of no stored result, %s in: %s", page, found, line)
+			}
+		}
+	}
 }
-
-// counts are the keys of whole numbers.
-var counts = []string{"runs", "alarms", "found", "found_by_cpu", "wrong", "right", "undecided", "intervals", "covered", "generations", "forecasts", "above", "missed", "named"}
 
 // tableOf returns the table of a stored result, and where it is from.
 func tableOf(name string, keys []string) (string, error) {
@@ -229,7 +176,7 @@ func tableOf(name string, keys []string) (string, error) {
 	}
 	line(heads)
 	line(rules)
-	for _, step := range r.Steps {
+	for _, step := range r.rows(keys) {
 		var cells []string
 		for _, k := range keys {
 			if n, ok := step[k].(float64); ok && slices.Contains(counts, k) {
@@ -248,6 +195,21 @@ func tableOf(name string, keys []string) (string, error) {
 	return out.String(), nil
 }
 
+// rows are those of a table with these keys: the steps or, by variant, the points of a sweep.
+func (r *result) rows(keys []string) []map[string]any {
+	if !slices.Contains(keys, "variant") {
+		return r.Steps
+	}
+	rows := slices.Clone(r.Sweep)
+	for _, curve := range r.Scaling {
+		for _, point := range curve.Points {
+			point["variant"] = curve.Variant
+			rows = append(rows, point)
+		}
+	}
+	return rows
+}
+
 func stored(name string) (r result, err error) {
 	text, err := os.ReadFile(filepath.Join("docs", "results", name+".json"))
 	if err == nil {
@@ -256,16 +218,14 @@ func stored(name string) (r result, err error) {
 	return r, err
 }
 
-// read reads the text of a result. A capacity has no steps, and is one.
+// read reads the text of a result. A capacity is one step: its own are those of the search.
 func (r *result) read(text []byte) error {
 	*r = result{}
 	var whole map[string]any
-	err := json.Unmarshal(text, r)
-	if err == nil && len(r.Steps) == 0 {
-		if err = json.Unmarshal(text, &whole); whole["capacity_per_s"] != nil {
-			whole["name"] = whole["variant"]
-			r.Steps = append(r.Steps, whole)
-		}
+	err := errors.Join(json.Unmarshal(text, r), json.Unmarshal(text, &whole))
+	if err == nil && whole["capacity_per_s"] != nil {
+		whole["name"] = whole["variant"]
+		r.Steps = []map[string]any{whole}
 	}
 	return err
 }

@@ -61,6 +61,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	if o.whatIf {
 		began := stored.Watch()
+		commit, modified, unknown := stored.Tree(ctx)
 		all, err := o.predictions(ctx)
 		switch {
 		case len(all) == 0:
@@ -68,8 +69,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		case o.json && o.judge != "":
 			return accuracy.WhatIfJSON(out, all, stored.Made{}) // the records say where they are from
 		case o.json:
-			commit, modified, unknown := stored.Tree(ctx)
-			made := began.Made(commit, modified, append([]string{"go", "run", "./bench/calibrate"}, args...), []string{"dyno/cmd/dyno"})
+			if now, _, again := stored.Tree(ctx); now != commit {
+				unknown, modified = errors.Join(unknown, again), true
+			}
+			made := began.Made(commit, modified, []string{"go", "run", "./bench/calibrate", "--what-if", "--json"}, []string{"dyno/cmd/dyno", "dyno/subjects/bounds"})
 			return errors.Join(accuracy.WhatIfJSON(out, all, made), err, unknown)
 		}
 		accuracy.WhatIf(out, all)

@@ -129,7 +129,7 @@ func (d *Diagnosis) confirm(s Subject, t rules.Thresholds) {
 		case d.Disturbed != "":
 			d.Unconfirmed = "meanwhile " + d.Disturbed
 		case run != nil && run.Invalid != "" && d.Bottleneck == rules.NotLoaded:
-			d.Unconfirmed = "of its load, " + run.Invalid
+			d.Unconfirmed = "the run does not count: " + run.Invalid
 		}
 	default:
 		d.Unconfirmed = d.doubt(waits)

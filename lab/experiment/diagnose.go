@@ -37,8 +37,9 @@ const profileLength = 30 * time.Second
 // continues after its answers: high enough that it is never idle, low enough not to overload it.
 const justAbove = 1.05
 
-// wellAbove is that for requests that are sent once, if they last while the profiles are taken. The peak is that
-// of clients that wait for their answers, and a target may carry more of those that do not.
+// wellAbove is the rate, as a multiple of the peak work rate, at which a target is diagnosed whose requests are sent
+// once, if they last while the profiles are taken. The peak is that of clients that wait for their answers, and a
+// target may carry more from those that do not.
 const wellAbove = 2
 
 // profilesTake is about how long the profiles of profileLength take.
@@ -50,7 +51,7 @@ const locateBudget = 20 * time.Second
 // diagnose finds the bottleneck of a variant and, if there is an SLO, its capacity. It first
 // saturates the target and measures the throughput regardless of the SLO, then searches the
 // capacity near that. If the target's work continues after its answers, saturating it by answers
-// says nothing, and requests that are sent once do not last far above the peak: then the capacity is
+// says nothing, and rows that are sent once do not last far above the peak: then the capacity is
 // searched first.
 func (x *executor) diagnose(ctx context.Context) error {
 	name := x.variants[0].Name
@@ -59,8 +60,9 @@ func (x *executor) diagnose(ctx context.Context) error {
 		return err
 	}
 	plan, found := x.diagnosePlan(name, 0), 0.0
-	once := x.opts.Scenario.Load.Once
-	later := x.exp.SLO.On == record.OnDelivery || once && x.opts.Scenario.Bounded()
+	delivers, load := x.exp.SLO.On == record.OnDelivery, x.opts.Scenario.Load
+	once := load.Once && load.Traits().Axis == workload.AxisRate && x.opts.Scenario.Bounded()
+	later := delivers || once
 	if !later {
 		err := x.runPlan(ctx, func(e *record.Experiment) (record.RunSpec, bool) {
 			step, done := plan.Next(e.Runs)
@@ -81,8 +83,8 @@ func (x *executor) diagnose(ctx context.Context) error {
 			found = x.found(name)
 		}
 		plan = x.diagnosePlan(name, found)
-		if peak := capacity.Summarise(x.exp, name).PeakWorkPerS; once && peak > 0 {
-			plan.Rate, plan.CapRate = x.gen.Lasting(wellAbove*peak, justAbove*peak, profilesTake), false
+		if once && !delivers {
+			x.nearPeak(&plan)
 		}
 	}
 	plan.Intervene = true
@@ -94,6 +96,18 @@ func (x *executor) diagnose(ctx context.Context) error {
 		return err
 	}
 	return x.traceRun(ctx, x.variants[0], found)
+}
+
+// nearPeak has a plan send rows that are sent once at a rate at which they last.
+func (x *executor) nearPeak(p *diagnose.Plan) {
+	peak, most := capacity.Summarise(x.exp, p.Variant).PeakWorkPerS, x.opts.Scenario.MostRate()
+	if peak == 0 {
+		return
+	}
+	p.Rate, p.CapRate = x.gen.Lasting(wellAbove*peak, justAbove*peak, profilesTake), false
+	if most > 0 && p.Rate >= most {
+		p.Rate, p.CapRate = most, true
+	}
 }
 
 // unanswered returns an error if the first run, with a single client, had no successful answer:

@@ -184,6 +184,7 @@ func TestRunsOfASweepBeginWithTheFirstRow(t *testing.T) {
 	sc.Mode = record.KindSweep
 	sc.Load.URL += "?${row.n}"
 	sc.Load.Feeder, sc.Load.Once = &workload.Feeder{File: rowsFile(t, rows)}, true
+	sc.Load.Schedule.Kind = workload.Constant
 	sc.Measure = scenario.Measure{Rates: []float64{rate}, Length: time.Second, Warmup: 100 * time.Millisecond, Rounds: 2}
 	exp, err := Execute(t.Context(), Options{Scenario: sc, Out: filepath.Join(t.TempDir(), "out"), NoPMQoS: true})
 	if err != nil && !errors.Is(err, ErrUnfit) { // others may use the machine

@@ -87,17 +87,16 @@ type WhatIfObject struct {
 	Made   stored.Made `json:"made"`
 }
 
-// Change is an estimate with what was measured, and how far it is off. Ratios are of the change over as it was; 0 is
-// none.
+// Change is an estimate with what was measured, and how far it is off. Ratios are of the change over as it was.
 type Change struct {
 	Name       string      `json:"name"`
 	Bound      string      `json:"bound"`
-	AtMost     float64     `json:"at_most"`
-	WithNew    float64     `json:"at_most_with_new_code"`
-	Work       float64     `json:"work"`
+	AtMost     float64     `json:"at_most,omitempty"`
+	WithNew    float64     `json:"at_most_with_new_code,omitempty"`
+	Work       float64     `json:"work,omitempty"`
 	Between    *[2]float64 `json:"work_between"`
-	CPUAtLeast float64     `json:"cpu_at_least"`
-	CPU        float64     `json:"cpu"`
+	CPUAtLeast float64     `json:"cpu_at_least,omitempty"`
+	CPU        float64     `json:"cpu,omitempty"`
 	CPUBetween *[2]float64 `json:"cpu_between"`
 	Mark       string      `json:"mark"`
 	Off        float64     `json:"off"`

@@ -22,6 +22,7 @@ import (
 
 	"dyno/bench/command"
 	"dyno/bench/stored"
+	"dyno/lab/compare"
 )
 
 const usage = `Benchmarks runs each "go test -bench" of docs/results/claims.yaml once in each of ten rounds, and prints the medians. It
@@ -33,8 +34,7 @@ Usage: go run ./bench/claims/benchmarks [flags]
 
 func main() { command.Main("benchmarks", run) }
 
-// rounds is the number of times that each benchmark runs. The second lowest and the second highest
-// of ten values contain the median in 97.9% of all cases, however the values are distributed.
+// rounds is the number of times that each benchmark runs.
 const rounds = 10
 
 func run(ctx context.Context, args []string, out io.Writer) error {
@@ -141,10 +141,8 @@ func (v values) steps() (all []map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		step := map[string]any{"name": name}
 		for unit, of := range v[name] {
-			if key := keys[unit]; key != "" && len(of) >= 3 {
-				slices.Sort(of)
-				step[key] = (of[(len(of)-1)/2] + of[len(of)/2]) / 2
-				step[key+"_interval"] = [2]float64{of[1], of[len(of)-2]}
+			if key := keys[unit]; key != "" {
+				step[key], step[key+"_interval"] = compare.Median(of), compare.MedianInterval(of)
 			}
 		}
 		all = append(all, step)

@@ -39,7 +39,7 @@ func TestSteps(t *testing.T) {
 	for n := range 10 {
 		v.add("queue", fmt.Sprintf("goos: linux\nBenchmarkRoom/16-1-2   \t 100\t %d ns/op\t 0.5 parked\t 7 odd\nPASS\n", 10*(n+1)))
 	}
-	want := []map[string]any{{"name": "queue.Room/16-1", "ns_per_op": 55.0, "ns_per_op_interval": [2]float64{20, 90}, "parked": 0.5, "parked_interval": [2]float64{0.5, 0.5}}}
+	want := []map[string]any{{"name": "queue.Room/16-1", "ns_per_op": 55.0, "ns_per_op_interval": &[2]float64{20, 90}, "parked": 0.5, "parked_interval": &[2]float64{0.5, 0.5}}}
 	if got := v.steps(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -23,7 +23,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -37,6 +36,7 @@ type options struct {
 	transfers, block, accounts int
 	questions                  int
 	nodes, json                string
+	flags                      []string // those of the command that say what is measured
 }
 
 // row is what one node took for a transfer and, of an archive, for a question: the median of each kind, and the p99
@@ -67,6 +67,11 @@ func main() {
 	flag.StringVar(&o.nodes, "nodes", "", "comma-separated `names` of nodes that take up the chain; empty: all")
 	flag.StringVar(&o.json, "json", "", "`file` that keeps the result")
 	flag.Parse()
+	flag.Visit(func(f *flag.Flag) {
+		if !slices.Contains([]string{"chaind", "geth", "data", "json"}, f.Name) {
+			o.flags = append(o.flags, "--"+f.Name, f.Value.String())
+		}
+	})
 	callers.Main("archive", func(ctx context.Context) error { return o.run(ctx, os.Stdout) })
 }
 
@@ -129,6 +134,13 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 	if err := os.MkdirAll(o.data, 0o700); err != nil {
 		return err
 	}
+	if o.json != "" {
+		for _, n := range nodes {
+			if _, err := os.Stat(o.kept(n)); err == nil {
+				return fmt.Errorf("%s is of an earlier command, which --json cannot say where it is from: choose another --data", o.kept(n))
+			}
+		}
+	}
 	began := stored.Watch()
 	c, err := o.chain(ctx)
 	if err != nil {
@@ -151,7 +163,7 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	command := []string{"go", "run", "./bench/peers/archive", "--data", "archive", "--transfers", strconv.Itoa(o.transfers)}
+	command := append([]string{"go", "run", "./bench/peers/archive", "--data", "archive"}, o.flags...)
 	return stored.Write(o.json, struct {
 		Schema string      `json:"schema"`
 		Steps  []row       `json:"steps"`
@@ -179,7 +191,7 @@ func (o options) imports(ctx context.Context, out io.Writer, nodes []ethnodes.No
 
 // imported returns what a node's import used, now or in an earlier run.
 func (o options) imported(ctx context.Context, n ethnodes.Node) (used ethnodes.Used, err error) {
-	kept := filepath.Join(o.data, n.Name+".json")
+	kept := o.kept(n)
 	text, err := os.ReadFile(kept)
 	if err == nil {
 		return used, json.Unmarshal(text, &used)
@@ -196,6 +208,9 @@ func (o options) imported(ctx context.Context, n ethnodes.Node) (used ethnodes.U
 	}
 	return used, writeJSON(kept, used)
 }
+
+// kept is the file with what a node's import used.
+func (o options) kept(n ethnodes.Node) string { return filepath.Join(o.data, n.Name+".json") }
 
 func writeJSON(path string, v any) error {
 	text, err := json.Marshal(v)

@@ -77,7 +77,7 @@ func run(ctx context.Context, only []string) error {
 		ran, skipped = ran+r, skipped+s
 		fmt.Printf("%-44s ran %2d, not run %2d, %4.1f s\n", page, r, s, time.Since(began).Seconds())
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return errors.Join(append(failed, ctx.Err())...)
 		}
 		if err != nil {
 			failed = append(failed, err)

@@ -42,8 +42,8 @@ type ScalingPoint struct {
 	Waits       string             `json:"-"` // limits that the job reported
 	Limits      []record.WaitLimit `json:"limits,omitempty"`
 
-	PerSInterval *format.Interval `json:"per_s_interval,omitempty"` // of six runs or more, as the next
-	P95Interval  *format.Interval `json:"p95_interval,omitempty"`
+	PerSInterval *format.Interval `json:"per_s_interval,omitempty"` // 95%, of the median of six runs or more
+	P95Interval  *format.Interval `json:"p95_interval,omitempty"`   // 95%, of the median of six runs or more
 }
 
 // ByConcurrency reports whether an experiment's load was a number of units in flight.

@@ -42,7 +42,7 @@ type Row struct {
 	P99       format.Value `json:"p99_ms"`
 	CPU       format.Value `json:"cpu_us_per_request"`
 
-	P99Interval *format.Interval `json:"p99_interval,omitempty"` // of six rounds or more
+	P99Interval *format.Interval `json:"p99_interval,omitempty"` // 95%, of the median of six rounds or more
 }
 
 // Inflection is a moment at which rate, p99 or GC pauses changed.

@@ -2,6 +2,7 @@ package natsbus_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/x509"
 	"encoding/pem"
 	"net"
@@ -91,15 +92,21 @@ func TestAwaitsServerThatCloses(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := l.Addr().String()
-	var server *natsbus.Bus
-	waiting := func() {
-		l.Close()
-		if server, err = natsbus.Listen(address, token, nil); err != nil {
-			t.Error(err)
-		}
-	}
 	var accepting sync.WaitGroup
 	defer accepting.Wait()
+	defer l.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	waiting := func() {
+		l.Close()
+		server, err := natsbus.Listen(address, token, nil)
+		if err != nil {
+			t.Error(err)
+			stop()
+			return
+		}
+		t.Cleanup(server.Close)
+	}
 	accepting.Go(func() {
 		for {
 			c, err := l.Accept()
@@ -109,10 +116,9 @@ func TestAwaitsServerThatCloses(t *testing.T) {
 			c.Close()
 		}
 	})
-	client, err := natsbus.Await(t.Context(), "nats://"+address, token, "", waiting)
+	client, err := natsbus.Await(ctx, "nats://"+address, token, "", waiting)
 	if err != nil {
 		t.Fatal(err)
 	}
 	client.Close()
-	server.Close()
 }
