@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 // other packages then choose another port, also while no server listens there.
 func freeAddress(t *testing.T) string {
 	for {
-		address := fmt.Sprintf("127.0.0.1:%d", 15000+rand.N(10_000))
+		address := fmt.Sprintf("127.0.0.1:%d", 20000+rand.N(10_000))
 		reserved, err := net.ListenPacket("udp", address)
 		if err != nil {
 			continue

@@ -14,9 +14,9 @@ import (
 	"sync"
 )
 
-// The range of the ports; First is above those that well-known servers use.
+// The range of the ports; First is above those that well-known servers use, and the documentation's examples.
 const (
-	First = 15000
+	First = 20000
 	Last  = 31999
 )
 
@@ -35,7 +35,7 @@ func On(host netip.Addr) (netip.AddrPort, error) {
 // port that another process has reserved, not even to see whether it is free: the server there may
 // be about to start, and a client to connect.
 func reserve(host netip.Addr) (netip.AddrPort, net.PacketConn, error) {
-	for range 100 { // 1 in 17,000 ports is taken on a busy machine; a hundred misses mean something else
+	for range 100 { // 1 in 12,000 ports is taken on a busy machine; a hundred misses mean something else
 		a := netip.AddrPortFrom(host, uint16(First+rand.N(Last-First+1)))
 		socket, err := net.ListenPacket("udp", a.String())
 		if err != nil {
