@@ -143,6 +143,10 @@ func (d *desk) prepare(ctx context.Context) error {
 		return err
 	}
 	changed, err := git(ctx, ".", "stash", "create")
+	for tries := 1; err != nil && tries < 100 && strings.Contains(err.Error(), "index.lock"); tries++ {
+		time.Sleep(100 * time.Millisecond) // another git, such as that of go build, is writing the index
+		changed, err = git(ctx, ".", "stash", "create")
+	}
 	if err != nil {
 		return err
 	}
