@@ -88,8 +88,9 @@ func (t *terminal) close() {
 	t.shell.Wait() // until the processes that write to its output have ended, too
 }
 
-// endWithin is the time that servers have to end after SIGTERM.
-const endWithin = 5 * time.Second
+// endWithin is the time that servers have to end after SIGTERM, on a busy machine as well: what still runs after
+// it may write into the folder of the next page.
+const endWithin = 20 * time.Second
 
 // output keeps the end of what commands print, and looks for the line with which a server says
 // that it is ready, and for the one that follows each command.
