@@ -29,10 +29,16 @@ func TestMain(m *testing.M) {
 }
 
 // freeAddress returns an address whose port is below the range that systems use for outgoing
-// connections.
-func freeAddress() string {
+// connections. A UDP socket reserves it until the test ends, as those of dyno/parts/freeport do: tests of
+// other packages then choose another port, also while no server listens there.
+func freeAddress(t *testing.T) string {
 	for {
-		address := fmt.Sprintf("127.0.0.1:%d", 15000+rand.N(10_000))
+		address := fmt.Sprintf("127.0.0.1:%d", 20000+rand.N(10_000))
+		reserved, err := net.ListenPacket("udp", address)
+		if err != nil {
+			continue
+		}
+		t.Cleanup(func() { reserved.Close() })
 		if l, err := net.Listen("tcp", address); err == nil {
 			l.Close()
 			return address
@@ -51,7 +57,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("ROOT", root+"/../..")
 			env.Setenv("HOME", env.WorkDir)
-			env.Setenv("NATS", freeAddress())
+			env.Setenv("NATS", freeAddress(t))
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
 			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "PATH"} { // for scenarios that build programs
 				if v := os.Getenv(name); v != "" {

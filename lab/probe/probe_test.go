@@ -42,7 +42,7 @@ func guarded(h http.HandlerFunc) http.HandlerFunc {
 }
 
 // patience is the time limit for events that take a few windows, on a machine that may be busy.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // streamFrom serves an agent whose samples have the time of clock, and count one allocation per ns.
 // The stream ends once when broken is set.

@@ -17,7 +17,7 @@ import (
 )
 
 // patience bounds every wait of these tests; none is expected to take a tenth of it.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // child is the toy as a process of its own.
 type child struct {

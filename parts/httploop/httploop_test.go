@@ -81,7 +81,7 @@ type client struct {
 }
 
 // patience bounds every wait; it is reached only when a test fails.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func (s *served) dial() *client {
 	s.t.Helper()

@@ -31,7 +31,7 @@ func shell(script string) Spec {
 }
 
 // testTimeout bounds steps that take no time on an idle machine.
-const testTimeout = 30 * time.Second
+const testTimeout = 2 * time.Minute
 
 func start(t *testing.T, s Spec) *Process {
 	t.Helper()

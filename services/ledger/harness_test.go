@@ -117,7 +117,7 @@ func until(t testing.TB, p *program.Process, what string, condition func() bool)
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	limit := time.NewTimer(time.Minute) // reached only when the test fails
+	limit := time.NewTimer(3 * time.Minute) // reached only when the test fails
 	defer limit.Stop()
 	for !condition() {
 		select {

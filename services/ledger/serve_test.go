@@ -166,7 +166,7 @@ func TestAccountsAreIndexedLater(t *testing.T) {
 		Transactions []any
 	}
 	var a answer
-	for begin := time.Now(); a.Min != first && time.Since(begin) < time.Minute; time.Sleep(10 * time.Millisecond) {
+	for begin := time.Now(); a.Min != first && time.Since(begin) < 3*time.Minute; time.Sleep(10 * time.Millisecond) {
 		a = answer{} // an error until a ledger is indexed
 		ask(t, url, "account_tx", map[string]any{"account": account}, &a)
 	}

@@ -179,7 +179,7 @@ func (b *inbox) accept() {
 // await waits for n notices and returns their ids.
 func (b *inbox) await(t testing.TB, n int) []string {
 	t.Helper()
-	limit := time.NewTimer(time.Minute)
+	limit := time.NewTimer(3 * time.Minute)
 	defer limit.Stop()
 	for {
 		b.mu.Lock()
@@ -191,7 +191,7 @@ func (b *inbox) await(t testing.TB, n int) []string {
 		select {
 		case <-b.got:
 		case <-limit.C:
-			t.Fatalf("%d notices came in a minute, want %d: %v", len(ids), n, ids)
+			t.Fatalf("%d notices came in three minutes, want %d: %v", len(ids), n, ids)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func subscribe(t *testing.T, d *Dispatcher, url string, batch int) (id string) {
 // closed closes a dispatcher when all is delivered.
 func closed(t *testing.T, d *Dispatcher) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); d.deliverer.Pending.Load() > 0 && time.Now().Before(end); {
+	for end := time.Now().Add(3 * time.Minute); d.deliverer.Pending.Load() > 0 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	if left, err := d.Close(t.Context()); left != 0 || err != nil {

@@ -26,9 +26,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long a test waits for the browser to do what it will do anyway; it decides no
-// result.
-const patience = 2 * time.Minute
+// patience bounds the life of a browser; it is reached only when a test fails.
+const patience = 10 * time.Minute
 
 // Installed finds the browser, or skips the test.
 func Installed(t *testing.T) (path string) {
@@ -49,7 +48,7 @@ func Start(t *testing.T, further ...chromedp.ExecAllocatorOption) context.Contex
 	whole, late := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(late)
 	options := append([]chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Headless, chromedp.DisableGPU, chromedp.NoFirstRun,
+		chromedp.ExecPath(path), chromedp.WSURLReadTimeout(patience), chromedp.NoSandbox, chromedp.Headless, chromedp.DisableGPU, chromedp.NoFirstRun,
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-sync", true)}, further...)
 	allocator, stop := chromedp.NewExecAllocator(whole, options...)

@@ -67,7 +67,7 @@ func TestClients(t *testing.T) {
 }
 
 // patience bounds a command; it is reached only when one fails.
-const patience = 5 * time.Minute
+const patience = 10 * time.Minute
 
 func run(t *testing.T, dir, program string, args ...string) {
 	t.Helper()

@@ -27,3 +27,15 @@ const runtime = [
 
 // bytecode copies the runtime into memory and returns it.
 export const bytecode = "0x60" + (runtime.length / 2).toString(16) + "80600b6000396000f3" + runtime;
+
+// until sends again and again until what a client has subscribed to is seen: clients subscribe in the
+// background, and what is sent before that they do not see.
+export async function until(seen, send) {
+  let there = false;
+  seen.then(() => (there = true), () => (there = true));
+  while (!there) {
+    await send();
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  return seen;
+}

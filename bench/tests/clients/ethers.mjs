@@ -2,7 +2,7 @@
 // unless it is asked not to.
 import assert from "node:assert/strict";
 import { Contract, ContractFactory, HDNodeWallet, JsonRpcProvider, NonceManager, WebSocketProvider, isError, parseEther } from "ethers";
-import { abi, bytecode } from "./contract.mjs";
+import { abi, bytecode, until } from "./contract.mjs";
 
 const phrase = "test test test test test test test test test test test junk";
 
@@ -88,16 +88,11 @@ export async function run(url, check) {
     await check("subscribe to logs", async () => {
       const listening = new Contract(await contract.getAddress(), abi, socket);
       const seen = new Promise((done) => listening.once("Set", (by, value) => done(value)));
-      await socket.getBlockNumber();
-      await new Promise((done) => setTimeout(done, 200)); // ethers subscribes in the background
-      await (await contract.set(8)).wait();
-      assert.equal(await seen, 8n);
+      assert.equal(await until(seen, async () => (await contract.set(8)).wait()), 8n);
     });
     await check("filters", async () => {
       const seen = new Promise((done) => contract.once("Set", (by, value) => done(value)));
-      await new Promise((done) => setTimeout(done, 200));
-      await (await contract.set(9)).wait();
-      assert.equal(await seen, 9n);
+      assert.equal(await until(seen, async () => (await contract.set(9)).wait()), 9n);
     });
   } finally {
     node.destroy();

@@ -3,7 +3,7 @@
 import * as ethers from "./ethers.mjs";
 import * as viem from "./viem.mjs";
 
-const patience = 60_000; // milliseconds for a check; reached only when it fails
+const patience = 120_000; // milliseconds for a check; reached only when it fails
 const [url, ...only] = process.argv.slice(2);
 let failed = 0;
 

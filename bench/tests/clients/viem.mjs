@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { BaseError, ContractFunctionRevertedError, MethodNotFoundRpcError, createPublicClient, createWalletClient, defineChain, http, parseAbi, parseEther, webSocket } from "viem";
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount, privateKeyToAddress } from "viem/accounts";
-import { abi as text, bytecode } from "./contract.mjs";
+import { abi as text, bytecode, until } from "./contract.mjs";
 
 const abi = parseAbi(text);
 
@@ -101,9 +101,7 @@ export async function run(url, check) {
         const seen = new Promise((done, failed) => {
           end = client.watchContractEvent({ address, abi, eventName: "Set", onLogs: (logs) => logs.forEach((l) => done(l.args.value)), onError: failed });
         });
-        await new Promise((done) => setTimeout(done, 500)); // viem subscribes in the background
-        await write("set", [10n]);
-        assert.equal(await seen, 10n);
+        assert.equal(await until(seen, () => write("set", [10n])), 10n);
         end();
       }
     });

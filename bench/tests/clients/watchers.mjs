@@ -7,7 +7,7 @@ import { createPublicClient, createWalletClient, encodeFunctionData, http, parse
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from "viem/accounts";
 import { abi, bytecode } from "./contract.mjs";
 
-const patience = 30_000; // milliseconds for a check; reached only when it fails
+const patience = 120_000; // milliseconds for a check; reached only when it fails
 const [url] = process.argv.slice(2);
 const mnemonic = "test test test test test test test test test test test junk";
 const pollingInterval = 50;

@@ -44,7 +44,7 @@ func queried(t *testing.T, running map[string]*process.Process) {
 	}
 	t.Cleanup(p.Kill)
 
-	// A rate needs two scrapes, and a call between them where a panel shows only what is called.
+	// A rate needs two scrapes that brought something, and a call between them where a panel shows only what is called.
 	chaind := "http://" + running["chaind"].Ready()["listen"]
 	waiting := "Prometheus"
 	servicetest.Await(t, func() string { return waiting + "\n" + p.LogTail(5) }, func() bool {
@@ -53,7 +53,7 @@ func queried(t *testing.T, running map[string]*process.Process) {
 		}
 		for job := range running {
 			waiting = job
-			if n, err := ask(address, `min(count_over_time(up{job="`+job+`"}[1m]))`); err != nil || len(n) == 0 || n[0] < 3 {
+			if n, err := ask(address, `min(sum_over_time(up{job="`+job+`"}[1m]))`); err != nil || len(n) == 0 || n[0] < 3 {
 				return false
 			}
 		}

@@ -40,9 +40,9 @@ func main() {
 var programs = []string{"dyno", "notifyd", "ordersd", "ledgersync", "chaind", "arenad"}
 
 const (
-	commandTimeout = 2 * time.Minute
-	busyMachine    = 4              // exit code of dyno where other programs left it too little CPU to measure
-	startTimeout   = commandTimeout // until a server in the background is ready; it may be compiled first
+	commandTimeout = 10 * time.Minute // reached only by a command that hangs
+	busyMachine    = 4                // exit code of dyno where other programs left it too little CPU to measure
+	startTimeout   = commandTimeout   // until a server in the background is ready; it may be compiled first
 )
 
 func run(ctx context.Context, only []string) error {
@@ -143,6 +143,10 @@ func (d *desk) prepare(ctx context.Context) error {
 		return err
 	}
 	changed, err := git(ctx, ".", "stash", "create")
+	for tries := 1; err != nil && tries < 100 && strings.Contains(err.Error(), "index.lock"); tries++ {
+		time.Sleep(100 * time.Millisecond) // another git, such as that of go build, is writing the index
+		changed, err = git(ctx, ".", "stash", "create")
+	}
 	if err != nil {
 		return err
 	}
@@ -276,7 +280,7 @@ func (r *reader) do(ctx context.Context, s step) error {
 		return nil
 	case err != nil:
 		r.busy = true
-	case end.status != s.exit && !(end.status == busyMachine && strings.HasPrefix(s.text, "dyno ")):
+	case end.status != s.exit && !busy(s.text, end.status, t.out.tail()):
 		err = fmt.Errorf("it ended with %d, not %d", end.status, s.exit)
 	default:
 		r.dir = end.dir
@@ -288,6 +292,13 @@ func (r *reader) do(ctx context.Context, s step) error {
 		return nil
 	}
 	return fmt.Errorf("%w\n%s", err, indented(t.out.tail()))
+}
+
+// busy reports whether a command of dyno says that other programs left it too little CPU to measure; go run
+// ends with 1 then, and prints the status.
+func busy(command string, status int, said string) bool {
+	return status == busyMachine && strings.HasPrefix(command, "dyno ") ||
+		status == 1 && strings.HasPrefix(command, "go run ./cmd/dyno ") && strings.Contains(said, fmt.Sprint("exit status ", busyMachine))
 }
 
 // serves reports whether a command starts a server of this repository in the background.

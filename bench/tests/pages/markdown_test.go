@@ -107,13 +107,14 @@ func TestPagesCanBeRead(t *testing.T) {
 }
 
 // TestReader types commands as a page has them: a server occupies its terminal, the next command
-// is typed into another one, and a failure has what was printed.
+// is typed into another one, one in the background leaves it free, and a failure has what was printed.
 func TestReader(t *testing.T) {
 	dir := t.TempDir()
 	r := reader{dir: dir, env: os.Environ()}
 	defer r.close()
 	do := func(command string, exit int) error { return r.do(t.Context(), step{text: command, exit: exit}) }
-	for _, command := range []string{"mkdir below && cd below", "NAME=x", "echo $NAME > a", `(echo '{"ready":true}'; exec sleep 100)`, "test -f a && test -z \"$NAME\""} {
+	for _, command := range []string{"mkdir below && cd below", "NAME=x", "echo $NAME > a", `(echo '{"ready":true}'; exec sleep 100)`, "test -f a && test -z \"$NAME\"",
+		`echo '{"ready":true}'; sleep 0.1; sleep 100 &`, "kill $!"} {
 		if err := do(command, 0); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -50,16 +51,20 @@ func open(dir string, environment []string) (*terminal, error) {
 var errServes = errors.New("it serves, and occupies its terminal")
 
 // run types a command and waits until it ended, or, with errServes, until it printed that it is
-// ready.
+// ready. A server in the background leaves the terminal free, however soon it is ready.
 func (t *terminal) run(ctx context.Context, command string) (ending, error) {
 	t.out.reset()
+	occupied := t.out.ready
+	if strings.HasSuffix(command, "&") {
+		occupied = nil
+	}
 	if _, err := fmt.Fprintf(t.typed, "%s\nprintf '\\036%%s %%s\\036\\n' $? \"$PWD\"\n", command); err != nil {
 		return ending{}, err
 	}
 	select {
 	case e := <-t.out.ended:
 		return e, nil
-	case <-t.out.ready:
+	case <-occupied:
 		return ending{}, errServes
 	case <-ctx.Done():
 		return ending{}, errors.New("it did not end")
@@ -83,8 +88,9 @@ func (t *terminal) close() {
 	t.shell.Wait() // until the processes that write to its output have ended, too
 }
 
-// endWithin is the time that servers have to end after SIGTERM.
-const endWithin = 5 * time.Second
+// endWithin is the time that servers have to end after SIGTERM, on a busy machine as well: what still runs after
+// it may write into the folder of the next page.
+const endWithin = 20 * time.Second
 
 // output keeps the end of what commands print, and looks for the line with which a server says
 // that it is ready, and for the one that follows each command.

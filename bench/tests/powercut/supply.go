@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// patience bounds the wait for a mount to come or go; either takes milliseconds.
-const patience = 20 * time.Second
+// patience bounds the wait for a mount to come or go; either takes milliseconds, but on a busy machine.
+const patience = 2 * time.Minute
 
 // Supply is the power supply of a folder that a disk is mounted on.
 type Supply struct {

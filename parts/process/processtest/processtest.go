@@ -46,14 +46,14 @@ func (b *Builds) Program(t testing.TB, pkg string) string {
 // Remove deletes what was built.
 func (b *Builds) Remove() { os.RemoveAll(b.dir) }
 
-// grace is how long a process may take to end after SIGTERM: a loaded machine's.
-const grace = time.Minute
+// patience is how long a process may take to be ready, and to end after SIGTERM: a loaded machine's.
+const patience = 3 * time.Minute
 
 // Start starts a program that prints a ready line, and kills it when the test ends unless it was
 // stopped before.
 func Start(t testing.TB, command ...string) *process.Process {
 	t.Helper()
-	p, err := process.Start(t.Context(), process.Spec{Command: command, ReadyLine: true, ReadyTimeout: time.Minute})
+	p, err := process.Start(t.Context(), process.Spec{Command: command, ReadyLine: true, ReadyTimeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func Start(t testing.TB, command ...string) *process.Process {
 // test.
 func Stop(t testing.TB, p *process.Process) {
 	t.Helper()
-	if err := p.Stop(grace); err != nil {
+	if err := p.Stop(patience); err != nil {
 		t.Error(err)
 	}
 }

@@ -121,7 +121,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 	web.Start()
 	defer web.Close()
-	settings := []string{"--allow-private-targets", "--set=backoff=1ms", "--set=max_backoff=50ms", "--set=max_attempts=100", "--set=window=50"}
+	settings := []string{"--allow-private-targets", "--set=backoff=1ms", "--set=max_backoff=200ms", "--set=max_attempts=100", "--set=window=50"}
 	first := serve(t, filepath.Join(t.TempDir(), "first"), settings...)
 	subscribe(t, first.api, web.URL+"/fine")
 	subscribe(t, first.api, web.URL+"/sick") // gets nothing from the first process: all of it is pending

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,9 +61,10 @@ func TestDamage(t *testing.T) {
 	hooks := newReceiver()
 	web := httptest.NewServer(hooks)
 	defer web.Close()
-	settings := []string{"--allow-private-targets", "--set=backoff=1ms", "--set=max_backoff=10ms", "--set=max_attempts=100", "--set=timeout=5s"}
+	settings := []string{"--allow-private-targets", "--set=max_attempts=100", "--set=timeout=5s"}
 	dir := filepath.Join(t.TempDir(), "data")
-	owed := owing(t, dir, web.URL, settings)
+	owed := owing(t, dir, web.URL, slices.Concat(settings, []string{"--set=backoff=50ms", "--set=max_backoff=100ms"})) // no notice is dead by then
+	settings = append(settings, "--set=backoff=1ms", "--set=max_backoff=10ms")
 	files := 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || d.Name() == "LOCK" {

@@ -34,7 +34,7 @@ type Limits struct {
 // Usual are the suite's own, unless a test says otherwise.
 var Usual = Limits{
 	Pending: 10_000, Attempts: 4, Backoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond,
-	Timeout: 10 * time.Second, Drain: 10 * time.Second, Overlap: time.Hour, AllowPrivate: true,
+	Timeout: 10 * time.Second, Drain: time.Minute, Overlap: time.Hour, AllowPrivate: true,
 }
 
 // Brief leaves behind what is not delivered immediately when the program stops.

@@ -20,7 +20,7 @@ func trouble(t *testing.T) *made {
 	bad := subscription("sub_bad", "failing", 812, 341)
 	bad["last_status"], bad["last_error"], bad["backlog"], bad["retried"], bad["dead_letters"] = 500, "answered 500: "+hostile, 700, 96, 3
 	bad["url"] = "https://bad.example/" + hostile
-	bad["types"], bad["retrying"], bad["tried"], bad["next_attempt"] = []string{"order.*", hostile}, 12, 6, time.Now().Add(time.Hour+30*time.Second)
+	bad["types"], bad["retrying"], bad["tried"], bad["next_attempt"] = []string{"order.*", hostile}, 12, 6, time.Now().Add(24*time.Hour+30*time.Minute)
 	slow := subscription("sub_slow", "throttled", 150, 42.5)
 	slow["last_status"], slow["last_error"] = 429, "answered 429, Retry-After 60 s"
 	gone := subscription("sub_gone", "disabled", 0, 0)
@@ -55,7 +55,7 @@ func TestPageShowsWhatGoesOn(t *testing.T) {
 		"the oldest on top":        `document.querySelector('#queues tbody tr').dataset.state === 'failing' && document.querySelector('#queues tbody code').textContent === 'sub_bad'`,
 		"the order by age":         `[...document.querySelectorAll('#queues tbody code')].map(e => e.textContent).join() === 'sub_bad,sub_slow,sub_fine,sub_gone,sub_idle'`,
 		"text of others as text":   `document.querySelector('#queues tbody .error').textContent === ` + fmt.Sprintf("%q", "answered 500: "+hostile),
-		"what a retry waits for":   `/^12 keys to retry, 6 attempts so far; next in 1 h$/.test(` + row("queues", "sub_bad") + `.part_.waits.textContent)`,
+		"what a retry waits for":   `/^12 keys to retry, 6 attempts so far; next in 1 d$/.test(` + row("queues", "sub_bad") + `.part_.waits.textContent)`,
 		"what it wants":            row("queues", "sub_bad") + `.part_.types.textContent === ` + fmt.Sprintf("%q", "order.* "+hostile),
 		"no element made of it":    `document.querySelectorAll('script').length === 1 && document.querySelectorAll('img').length === 0`,
 		"no note that it may lose": `document.getElementById('lost').hidden`,

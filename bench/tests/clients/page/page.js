@@ -2,7 +2,7 @@
 // wallet's extension in tests of pages. It has keys, asks the user, and calls the node from the page.
 import { makeHeadlessWeb3Provider } from "headless-web3-provider";
 import { createPublicClient, createWalletClient, custom, defineChain, http, parseAbi } from "viem";
-import { abi as text, bytecode } from "./contract.mjs";
+import { abi as text, bytecode, until } from "./contract.mjs";
 
 const abi = parseAbi(text);
 const key = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"; // the second of the development accounts
@@ -33,8 +33,8 @@ async function run({ url, id }) {
     if ((await node.readContract({ address, abi, functionName: "get" })) !== 7n) throw new Error("the contract has another number");
     done.push("deploys and calls a contract");
     const seen = new Promise((see) => node.watchContractEvent({ address, abi, eventName: "Set", onLogs: see }));
-    await mined(await client.writeContract({ account, address, abi, functionName: "set", args: [8n] }));
-    if ((await seen)[0].args.value !== 8n) throw new Error("another event");
+    const logs = await until(seen, async () => mined(await client.writeContract({ account, address, abi, functionName: "set", args: [8n] })));
+    if (logs[0].args.value !== 8n) throw new Error("another event");
     done.push("watches events");
     return { done };
   } catch (e) {
