@@ -6,7 +6,7 @@
 // The two back ends, epoll and io_uring, differ in the event loop only. io_uring submits sends in
 // groups, and is the default where the kernel supports it. In the open model it also keeps the
 // wake-ups of a thread apart (wakeDistance), and an answer's time is that of its arrival, from the
-// kernel. scenarios/peers/generator.yaml measures both, with --backend.
+// kernel. bench/peers/raw measures both, with --backend.
 //
 // It speaks neither TLS nor HTTP/2 and runs on Linux only; package nethttp covers the rest. Drive
 // owns one goroutine per sending thread, and all have ended when it returns.
