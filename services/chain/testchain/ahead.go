@@ -56,7 +56,7 @@ func (c *Chain) look(ctx context.Context, see func(*execution.Builder)) error {
 	time := k.next(clockNow())
 	if a.draft == nil || a.version != c.version || a.draft.Header().Time != time {
 		a.forget()
-		draft, err := c.draft(time)
+		draft, err := c.draft(time, nil)
 		if err != nil {
 			return err
 		}
