@@ -236,7 +236,7 @@ func TestStorageRange(t *testing.T) {
 	}{
 		{[]string{"--test"}, `"0x` + word("") + `"`, `"0x` + word("3") + `"`},
 		{nil, "null", "null"},
-		{[]string{"--set", "state=geth"}, "null", "null"},
+		{[]string{"--set", "state=statedb"}, "null", "null"},
 	} {
 		n := serve(t, append([]string{"--data", t.TempDir()}, c.args...)...)
 		var created struct{ ContractAddress string }
