@@ -14,13 +14,17 @@ import (
 // do makes a call that changes the chain, and shows and answers what it did when that is in the
 // journal. A call that fails changes nothing.
 func (c *Chain) do(ctx context.Context, method string, params json.RawMessage) (any, error) {
-	result, lines, err := c.perform(ctx, method, params)
+	a := newAsking(ctx)
+	if err := c.warm(a, method, params); err != nil {
+		return nil, err
+	}
+	result, lines, err := c.perform(a, method, params)
 	c.Print(lines)
 	return result, err
 }
 
 // perform is do, but for what contracts print meanwhile, which it returns.
-func (c *Chain) perform(ctx context.Context, method string, params json.RawMessage) (any, []console.Line, error) {
+func (c *Chain) perform(a *asking, method string, params json.RawMessage) (any, []console.Line, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ended := false
@@ -29,7 +33,7 @@ func (c *Chain) perform(ctx context.Context, method string, params json.RawMessa
 			c.fail(fmt.Errorf("the call %s of the test chain panicked; start again", method))
 		}
 	}()
-	c.now, c.asking = time.Now(), newAsking(ctx)
+	c.now, c.asking = time.Now(), a
 	c.version++
 	undo := c.savepoint()
 	result, err := calls[method](c, params)
