@@ -189,7 +189,7 @@ func TestSignatures(t *testing.T) {
 			t.Errorf("ecrecover answers %s, want %s", got, want)
 		}
 	}
-	real := n.ask("eth_call", `[{"to":"0x0000000000000000000000000000000000000001","data":"`+input+`"},"latest"]`)
+	usual := n.ask("eth_call", `[{"to":"0x0000000000000000000000000000000000000001","data":"`+input+`"},"latest"]`)
 	for _, params := range []string{`["0x` + signature + `","` + rich + `"]`, `[["0x` + signature + `","` + poor + `"]]`} {
 		if got := n.ask("anvil_impersonateSignature", params); got != "null" {
 			t.Error(got)
@@ -216,7 +216,7 @@ func TestSignatures(t *testing.T) {
 	n = serve(t, "--test", "--data", dir)
 	recovered(named)
 	n.ask("anvil_reset", `[]`)
-	recovered(real)
+	recovered(usual)
 }
 
 // The slots of an account are listed in the order of their hashes, as they were before a block: on a test chain
