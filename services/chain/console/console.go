@@ -142,7 +142,7 @@ var functions = sync.OnceValue(func() map[[4]byte]function {
 			}
 			f.arguments = append(f.arguments, abi.Argument{Type: t})
 		}
-		all[[4]byte(crypto.Keccak256([]byte(name + "(" + strings.Join(kinds, ",") + ")")))] = f
+		all[[4]byte(crypto.Keccak256([]byte(name+"("+strings.Join(kinds, ",")+")")))] = f
 	}
 	for _, kinds := range [][]string{{"uint256", "string", "bool", "address"}, {"uint", "string", "bool", "address"}} {
 		var more func(before []string)
