@@ -23,6 +23,7 @@ func reorg(b api.Backend, methods map[string]jsonrpc.Method) jsonrpc.Method {
 		var depth math.HexOrDecimal64
 		var pairs [][]json.RawMessage
 		head := b.States.Head().Number.Uint64()
+		params = inOrder(params)
 		if jsonrpc.Params(params, 1, &depth, &pairs) != nil || len(pairs) == 0 || uint64(depth) > head {
 			return signed(ctx, params)
 		}
@@ -48,6 +49,23 @@ func reorg(b api.Backend, methods map[string]jsonrpc.Method) jsonrpc.Method {
 		}
 		return signed(ctx, text)
 	}
+}
+
+// inOrder returns the parameters of anvil_reorg as a list. Alloy's client has them as the members of an
+// object, alone or in a list.
+func inOrder(params []byte) []byte {
+	var o struct {
+		Depth json.RawMessage `json:"depth"`
+		Pairs json.RawMessage `json:"tx_block_pairs"`
+	}
+	if jsonrpc.Params(params, 1, &o) != nil && json.Unmarshal(params, &o) != nil || o.Depth == nil {
+		return params
+	}
+	list, err := json.Marshal([]json.RawMessage{o.Depth, o.Pairs})
+	if err != nil {
+		return params
+	}
+	return list
 }
 
 // place is the number of a block; what is none is refused later.

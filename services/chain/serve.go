@@ -24,6 +24,7 @@ import (
 	"dyno/services/chain/api/evm"
 	"dyno/services/chain/api/filter"
 	"dyno/services/chain/blockchain"
+	"dyno/services/chain/console"
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/jsonrpc"
 	"dyno/services/chain/jsonrpc/scan"
@@ -51,6 +52,7 @@ type serving struct {
 	change   func(*Config)
 	config   Config                    // since start
 	controls map[string]jsonrpc.Method // of a test chain, or that refuse them
+	print    func([]console.Line)      // what the contracts of a test chain print; nil: this is none
 	ballast  []byte
 }
 
@@ -213,7 +215,7 @@ func (f *serving) serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 	methods, filters := api.Methods(b, f.version()), filter.New(b)
 	maps.Copy(methods, filters.Methods())
 	bounds := executions
-	bounds.Next = f.test
+	bounds.Next, bounds.Console = f.test, f.print
 	maps.Copy(methods, evm.Methods(b, bounds))
 	keys, err := f.keys.open(env, b.Genesis, f.readOnly, f.test)
 	if err != nil {

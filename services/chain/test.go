@@ -57,8 +57,8 @@ func (f *serving) serveTest(ctx context.Context, env *daemon.Env, g *genesis.Gen
 	if err != nil {
 		return daemon.Running{}, err
 	}
-	f.controls = c.Methods()
-	b := api.Backend{Genesis: c.Genesis(), Blocks: c, States: c, Pool: c, Feed: c, Impersonated: c.Impersonated, Named: c.Named}
+	f.controls, f.print = c.Methods(), c.Print
+	b := api.Backend{Genesis: c.Genesis(), Blocks: c, States: c, Pool: c, Feed: c, Impersonated: c.Impersonated, Named: c.Named, Signatures: c.Signatures}
 	if !f.keys.controls(env) {
 		b.Impersonated, b.Named = func(common.Address) bool { return false }, nil
 		f.controls = refusing("other machines reach this node; serve the test chain on a loopback address, or with --dev-accounts development")

@@ -36,6 +36,8 @@ type Backend struct {
 	// Named are the impersonated accounts that clients have named, in the order of addresses; nil: there
 	// are none.
 	Named func() []common.Address
+	// Signatures are the accounts that ecrecover answers for signatures on a test chain; nil: there are none.
+	Signatures func() execution.Signatures
 
 	// BlockWait is how long the answer to a transaction that the next blocks can have waits for its
 	// block, at most.

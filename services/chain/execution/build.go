@@ -12,6 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/consensus/misc/eip4844"
 	"github.com/ethereum/go-ethereum/core"
 	gethstate "github.com/ethereum/go-ethereum/core/state"
+	"github.com/ethereum/go-ethereum/core/tracing"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/core/types/bal"
 	"github.com/ethereum/go-ethereum/core/vm"
@@ -47,16 +48,19 @@ func (e *Executor) Build(parent *types.Header, time uint64, db *gethstate.StateD
 	if err != nil {
 		return nil, err
 	}
-	return e.begin(parent, header, db, below, func(s types.Signer) types.Signer { return s }), nil
+	return e.begin(parent, header, db, below, func(s types.Signer) types.Signer { return s }, nil), nil
 }
 
 // BuildTest is Build of a block for a test chain, whose header the caller may have made another than
-// Next made it, and whose transactions may be those of Impersonate.
-func (e *Executor) BuildTest(parent, header *types.Header, db *gethstate.StateDB, below Ancestors) *Builder {
-	return e.begin(parent, header, db, below, Impersonating)
+// Next made it, and whose transactions may be those of Impersonate. Hooks see the execution, unless they
+// are nil.
+func (e *Executor) BuildTest(parent, header *types.Header, db *gethstate.StateDB, below Ancestors, known Signatures, hooks *tracing.Hooks) *Builder {
+	b := e.begin(parent, header, db, below, Impersonating, hooks)
+	known.SetIn(b.evm)
+	return b
 }
 
-func (e *Executor) begin(parent, header *types.Header, db *gethstate.StateDB, below Ancestors, signer func(types.Signer) types.Signer) *Builder {
+func (e *Executor) begin(parent, header *types.Header, db *gethstate.StateDB, below Ancestors, signer func(types.Signer) types.Signer, hooks *tracing.Hooks) *Builder {
 	time := header.Time
 	b := &Builder{
 		executor: e, chain: &view{executor: e, below: below}, parent: parent, header: header, db: db, gas: core.NewGasPool(header.GasLimit),
@@ -65,7 +69,7 @@ func (e *Executor) begin(parent, header *types.Header, db *gethstate.StateDB, be
 	if header.WithdrawalsHash != nil {
 		b.body.Withdrawals = types.Withdrawals{}
 	}
-	b.evm = vm.NewEVM(core.NewEVMBlockContext(header, b.chain, nil), &unprepared{StateDB: db}, e.config, vm.Config{})
+	b.evm = vm.NewEVM(core.NewEVMBlockContext(header, b.chain, nil), &unprepared{StateDB: db}, e.config, vm.Config{Tracer: hooks})
 	b.accesses.Merge(core.PreExecution(context.Background(), header.ParentBeaconRoot, parent, e.config, b.evm, header.Number, time))
 	return b
 }

@@ -8,6 +8,7 @@ import (
 	gethstate "github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/ethdb"
+	"github.com/ethereum/go-ethereum/trie"
 	"github.com/ethereum/go-ethereum/triedb"
 
 	"dyno/services/chain/state"
@@ -216,6 +217,18 @@ func (t *storage) Prove(key []byte, to ethdb.KeyValueWriter) error {
 		}
 		return tr.Prove(key, to)
 	})
+}
+
+// NodeIterator implements gethstate.Trie, for the state before any changes.
+func (t *storage) NodeIterator(start []byte) (it trie.NodeIterator, err error) {
+	err = t.over.s.prove(t.over.base, func(tries *tries, _ common.Hash) error {
+		tr, err := tries.storageOf(t.address)
+		if err == nil {
+			it, err = tr.Copy().NodeIterator(start) // the others prove with the trie meanwhile
+		}
+		return err
+	})
+	return it, err
 }
 
 var _ gethstate.Database = under{}

@@ -14,6 +14,9 @@ import (
 // ahead is the block that would be made now. It is executed when a client asks, and again after another
 // call, or when its time has passed.
 type ahead struct {
+	warming sync.Mutex
+	warm    uint64 // versions of the chain up to that whose next block was read of another node
+
 	mu      sync.Mutex
 	version uint64             // of the chain
 	draft   *execution.Builder // nil: there is none
@@ -42,6 +45,9 @@ func (c *Chain) PendingBlock(ctx context.Context) (block *types.Block, receipts 
 
 // look shows the block that would be made now, which must not be changed.
 func (c *Chain) look(ctx context.Context, see func(*execution.Builder)) error {
+	if err := c.warmAhead(ctx); err != nil {
+		return err
+	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	a := &c.ahead
@@ -56,7 +62,7 @@ func (c *Chain) look(ctx context.Context, see func(*execution.Builder)) error {
 	time := k.next(clockNow())
 	if a.draft == nil || a.version != c.version || a.draft.Header().Time != time {
 		a.forget()
-		draft, err := c.draft(time)
+		draft, err := c.draft(time, nil)
 		if err != nil {
 			return err
 		}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Bounds of the time for which another node is asked. A call that changes the chain keeps others waiting
-// meanwhile.
+// Bounds of the time for which another node is asked. Others wait meanwhile for a call that changes the chain
+// and asks for what it did not read before it took the lock.
 const (
 	patience     = 10 * time.Second // for an answer
 	mostPatience = 30 * time.Second // for all answers that a call needs

@@ -33,8 +33,9 @@ func (c *Chain) add(s *sealed) {
 	}
 }
 
-// turn wakes those who follow the blocks.
+// turn wakes those who follow the blocks, of which another one is the last.
 func (c *Chain) turn() {
+	c.shown = c.now
 	close(c.grown)
 	c.grown = make(chan struct{})
 }

@@ -41,6 +41,13 @@ type keptSettings struct {
 	GasLimit     uint64           `json:"gasLimit"`
 	Impersonated []common.Address `json:"impersonated"`
 	Everybody    bool             `json:"everybody"`
+	Signatures   []keptSignature  `json:"signatures,omitempty"`
+}
+
+// keptSignature is a signature for which ecrecover answers an account.
+type keptSignature struct {
+	Signature hexutil.Bytes  `json:"signature"`
+	Account   common.Address `json:"account"`
 }
 
 type keptNext struct {
@@ -140,6 +147,9 @@ func (c *Chain) encode(begin uint64) ([][]byte, error) {
 	k := kept{Fees: c.fees, Forks: c.forks, From: begin, Genesis: c.genesis.JSON(), Root: c.root, Taken: c.taken, Next: c.forNext.kept(), Pool: pool}
 	k.Settings = keptSettings{Manual: c.manual, Interval: c.interval, Coinbase: c.coinbase, GasLimit: c.gasLimit, Everybody: c.everybody}
 	k.Settings.Impersonated = slices.SortedFunc(maps.Keys(c.impersonated), common.Address.Cmp)
+	for signature, account := range c.signatures {
+		k.Settings.Signatures = append(k.Settings.Signatures, keptSignature{signature[:], account})
+	}
 	if c.origin != nil {
 		if k.Fork, err = e.origin(c.origin); err != nil {
 			return nil, err
@@ -147,7 +157,11 @@ func (c *Chain) encode(begin uint64) ([][]byte, error) {
 	}
 	text, err := json.Marshal(&k)
 	if err == nil {
-		text, err = json.Marshal(call{Method: checkpointed, Params: text})
+		last := call{Method: checkpointed, Params: text}
+		if !c.shown.IsZero() {
+			last.Time = c.shown.UnixNano()
+		}
+		text, err = json.Marshal(last)
 	}
 	if err == nil {
 		err = e.record(text)
@@ -211,9 +225,14 @@ func (c *Chain) restore(k *kept, p *parts) error {
 	}
 	c.root, c.taken, c.forNext, c.pool, c.snapshots, c.work = k.Root, k.Taken, k.Next.next(), pool, p.snapshots, 0
 	set := k.Settings
-	c.settings = settings{set.Manual, set.Interval, set.Coinbase, set.GasLimit, map[common.Address]bool{}, set.Everybody}
+	c.settings = settings{set.Manual, set.Interval, set.Coinbase, set.GasLimit, map[common.Address]bool{}, set.Everybody, nil}
 	for _, of := range set.Impersonated {
 		c.impersonated[of] = true
+	}
+	for _, s := range set.Signatures {
+		if err := c.know(s.Signature, s.Account); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -51,26 +51,27 @@ var names = map[string][]string{
 	"evm_snapshot":                       {"anvil_snapshot"},
 	"evm_revert":                         {"anvil_revert"},
 	"anvil_setBalance":                   {"hardhat_setBalance", "evm_setAccountBalance", "tenderly_setBalance"},
-	"anvil_addBalance":                   {"hardhat_addBalance", "tenderly_addBalance"},
-	"anvil_setCode":                      {"hardhat_setCode"},
+	addBalance:                           {"anvil_addBalance", "hardhat_addBalance", "tenderly_addBalance"},
+	"anvil_setCode":                      {"hardhat_setCode", "evm_setAccountCode"},
 	"anvil_setNonce":                     {"hardhat_setNonce", "evm_setAccountNonce"},
 	"anvil_setStorageAt":                 {"hardhat_setStorageAt"},
 	"anvil_impersonateAccount":           {"hardhat_impersonateAccount"},
 	"anvil_stopImpersonatingAccount":     {"hardhat_stopImpersonatingAccount"},
 	"anvil_autoImpersonateAccount":       {"hardhat_autoImpersonateAccount"},
+	"anvil_impersonateSignature":         {},
 	increaseTime:                         {"evm_increaseTime", "anvil_increaseTime"},
 	"evm_setNextBlockTimestamp":          {"anvil_setNextBlockTimestamp"},
 	"evm_setTime":                        {"anvil_setTime"},
 	"anvil_setBlockTimestampInterval":    {},
-	"anvil_removeBlockTimestampInterval": {},
+	"anvil_removeBlockTimestampInterval": {"hardhat_removeBlockTimestampInterval"},
 	"anvil_setAutomine":                  {"evm_setAutomine"},
 	"evm_setIntervalMining":              {"anvil_setIntervalMining"},
 	"anvil_setNextBlockBaseFeePerGas":    {"hardhat_setNextBlockBaseFeePerGas"},
 	"anvil_setCoinbase":                  {"hardhat_setCoinbase"},
-	"anvil_setPrevRandao":                {"hardhat_setPrevRandao"},
+	"anvil_setPrevRandao":                {"hardhat_setPrevRandao", "anvil_setNextBlockPrevRandao"},
 	"evm_setBlockGasLimit":               {"anvil_setBlockGasLimit"},
-	"anvil_dropTransaction":              {"hardhat_dropTransaction"},
-	"anvil_dropAllTransactions":          {"hardhat_dropAllTransactions"},
+	"anvil_dropTransaction":              {},
+	"anvil_dropAllTransactions":          {"hardhat_dropAllTransactions", "debug_clearTxpool"},
 	"anvil_removePoolTransactions":       {"hardhat_removePoolTransactions"},
 	"anvil_rollback":                     {},
 	"anvil_reorg":                        {},
@@ -92,7 +93,14 @@ var calls = map[string]run{
 	"anvil_setBalance": account(func(db *gethstate.StateDB, of common.Address, n quantity) {
 		db.SetBalance(of, uint256.MustFromBig(&n.Int), 0)
 	}),
-	"anvil_addBalance": account(func(db *gethstate.StateDB, of common.Address, n quantity) {
+	addBalance: account(func(db *gethstate.StateDB, of common.Address, n quantity) {
+		sum, over := new(uint256.Int).AddOverflow(db.GetBalance(of), uint256.MustFromBig(&n.Int))
+		if over {
+			sum.SetAllOne()
+		}
+		db.SetBalance(of, sum, 0)
+	}),
+	"anvil_addBalance": account(func(db *gethstate.StateDB, of common.Address, n quantity) { // in journals of before, where it could overflow
 		db.AddBalance(of, uint256.MustFromBig(&n.Int), 0)
 	}),
 	"anvil_setCode":                      account(func(db *gethstate.StateDB, of common.Address, code hexutil.Bytes) { db.SetCode(of, code, 0) }),
@@ -101,6 +109,7 @@ var calls = map[string]run{
 	"anvil_impersonateAccount":           one(func(c *Chain, of common.Address) (any, error) { c.impersonated[of] = true; return nil, nil }),
 	"anvil_stopImpersonatingAccount":     one(func(c *Chain, of common.Address) (any, error) { delete(c.impersonated, of); return nil, nil }),
 	"anvil_autoImpersonateAccount":       one(func(c *Chain, on bool) (any, error) { c.everybody = on; return nil, nil }),
+	"anvil_impersonateSignature":         (*Chain).impersonateSignature,
 	increaseTime:                         one((*Chain).increaseTime),
 	"evm_increaseTime":                   one((*Chain).increaseTimeBefore), // in journals of before
 	"evm_setNextBlockTimestamp":          one((*Chain).setNextBlockTimestamp),
@@ -126,6 +135,9 @@ var calls = map[string]run{
 	"anvil_loadState":                    one((*Chain).load),
 	"anvil_setChainId":                   one((*Chain).setChainID),
 }
+
+// addBalance is the record of anvil_addBalance.
+const addBalance = "addBalance"
 
 // one is a call with one parameter.
 func one[T any](do func(*Chain, T) (any, error)) run {

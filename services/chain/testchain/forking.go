@@ -130,8 +130,11 @@ func (c *Chain) readEndowed(a *asking, u *upstream, p *forkPoint, number uint64)
 
 // notItself refuses this chain as its own origin: a call would wait for itself.
 func (c *Chain) notItself(a *asking, u *upstream) error {
+	c.mu.RLock()
+	own := c.instance()
+	c.mu.RUnlock()
 	var m *struct{ InstanceID common.Hash }
-	if err := u.ask(a, question{"hardhat_metadata", []any{}, &m}); err == nil && m != nil && m.InstanceID == c.instance() {
+	if err := u.ask(a, question{"hardhat_metadata", []any{}, &m}); err == nil && m != nil && m.InstanceID == own {
 		return jsonrpc.Errorf(jsonrpc.InvalidParams, "%s is this chain itself: name another node", u.host)
 	}
 	return nil

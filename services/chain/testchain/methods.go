@@ -1,8 +1,11 @@
 package testchain
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
+	"math/big"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -52,12 +55,16 @@ func methods(c *Chain) map[string]jsonrpc.Method {
 	read(func() any { c.mu.RLock(); defer c.mu.RUnlock(); return !c.manual && c.interval == 0 }, "anvil_getAutomine", "hardhat_getAutomine")
 	read(func() any { c.mu.RLock(); defer c.mu.RUnlock(); return c.intervalSeconds() }, "anvil_getIntervalMining")
 	all["anvil_reset"], all["hardhat_reset"] = c.resetOrFork, c.resetOrFork
-	all["anvil_setRpcUrl"] = c.moveOrigin
+	all["anvil_setRpcUrl"], all["hardhat_setRpcUrl"] = c.moveOrigin, c.moveOrigin
 	read(c.metadata, "hardhat_metadata", "anvil_metadata")
 	read(c.nodeInfo, "anvil_nodeInfo")
 	read(func() any { c.mu.RLock(); defer c.mu.RUnlock(); return c.blocks[0].block.Time() }, "anvil_getGenesisTime")
 	read(func() any { c.mu.RLock(); defer c.mu.RUnlock(); return c.coinbase }, "eth_coinbase")
-	read(func() any { return nil }, "anvil_setLoggingEnabled", "hardhat_setLoggingEnabled", "anvil_enableTraces")
+	read(c.shownAt, "anvil_getLastBlockWallTime")
+	read(func() any { return nil }, "anvil_enableTraces", "hardhat_enableTraces", "anvil_getBlobByHash", "anvil_getBlobsByTransactionHash") // there are no blobs
+	all["anvil_setLoggingEnabled"], all["hardhat_setLoggingEnabled"] = c.setLogging, c.setLogging
+	all["hardhat_dropTransaction"] = c.dropped
+	all["hardhat_setBlockTimestampInterval"] = c.setStepInMilliseconds
 	for _, name := range []string{"anvil_dumpState", "hardhat_dumpState"} {
 		all[name] = func(context.Context, []byte) (any, error) { return c.dump() }
 	}
@@ -95,8 +102,48 @@ func (c *Chain) metadata() any {
 	}
 }
 
-// instance names this run of the chain.
-func (c *Chain) instance() common.Hash { return crypto.Keccak256Hash(c.started[:]) }
+// instance names this run of the chain since it began, or began again: helpers see by it that what they
+// deployed is gone.
+func (c *Chain) instance() common.Hash {
+	return crypto.Keccak256Hash(c.started[:], binary.BigEndian.AppendUint64(nil, c.begins))
+}
+
+// shownAt answers when the last block became it, in milliseconds since 1970; where that is not known, when it
+// was made by its own time.
+func (c *Chain) shownAt() any {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.shown.IsZero() {
+		return c.head().Time * 1000
+	}
+	return c.shown.UnixMilli()
+}
+
+// setLogging says whether what contracts print is in the log, until the node ends.
+func (c *Chain) setLogging(_ context.Context, params []byte) (any, error) {
+	var on bool
+	if err := jsonrpc.Params(params, 1, &on); err != nil {
+		return nil, err
+	}
+	c.silent.Store(!on)
+	return nil, nil
+}
+
+// dropped is anvil_dropTransaction with Hardhat's answer, which its helpers check.
+func (c *Chain) dropped(ctx context.Context, params []byte) (any, error) {
+	hash, err := c.do(ctx, "anvil_dropTransaction", bytes.Clone(params))
+	return hash != nil, err
+}
+
+// setStepInMilliseconds is anvil_setBlockTimestampInterval as viem's test client calls it for Hardhat.
+func (c *Chain) setStepInMilliseconds(ctx context.Context, params []byte) (any, error) {
+	var step quantity
+	if err := jsonrpc.Params(params, 1, &step); err != nil {
+		return nil, err
+	}
+	seconds := new(big.Int).Add(&step.Int, big.NewInt(999))
+	return c.do(ctx, "anvil_setBlockTimestampInterval", json.RawMessage(`["`+seconds.Div(seconds, big.NewInt(1000)).String()+`"]`))
+}
 
 // nodeInfo is what anvil_nodeInfo answers.
 func (c *Chain) nodeInfo() any {

@@ -12,6 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 
+	"dyno/services/chain/console"
 	"dyno/services/chain/execution"
 	"dyno/services/chain/jsonrpc"
 )
@@ -41,8 +42,8 @@ func (c *Chain) header(time uint64) (*types.Header, error) {
 	return h, nil
 }
 
-// draft begins a block.
-func (c *Chain) draft(time uint64) (*execution.Builder, error) {
+// draft begins a block. Its contracts print into lines.
+func (c *Chain) draft(time uint64, lines *console.Lines) (*execution.Builder, error) {
 	h, err := c.header(time)
 	if err != nil {
 		return nil, err
@@ -51,12 +52,12 @@ func (c *Chain) draft(time uint64) (*execution.Builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.executor.BuildTest(c.head(), h, db, ancestors{c}), nil
+	return c.executor.BuildTest(c.head(), h, db, ancestors{c}, c.signatures, lines.Hooks()), nil
 }
 
 // mine makes a block of the waiting transactions that can be executed.
 func (c *Chain) mine() error {
-	b, err := c.draft(c.clock.next(c.now))
+	b, err := c.draft(c.clock.next(c.now), c.lines)
 	if err != nil {
 		return err
 	}

@@ -114,15 +114,20 @@ func (c *Chain) setAutomineBefore(on bool) (any, error) {
 
 // take decodes and accepts the one transaction of a record.
 func (c *Chain) take(params json.RawMessage) (*types.Transaction, error) {
+	tx, err := decoded(params)
+	if err != nil {
+		return nil, err
+	}
+	return tx, c.accept(tx, int(tx.Size()))
+}
+
+// decoded returns the one transaction of a record.
+func decoded(params json.RawMessage) (*types.Transaction, error) {
 	var raws []hexutil.Bytes
 	if err := json.Unmarshal(params, &raws); err != nil || len(raws) != 1 {
 		return nil, errors.New("one transaction is expected")
 	}
-	tx, err := execution.DecodeTransaction(raws[0])
-	if err != nil {
-		return nil, err
-	}
-	return tx, c.accept(tx, len(raws[0]))
+	return execution.DecodeTransaction(raws[0])
 }
 
 // accept judges a transaction and has it wait.

@@ -27,8 +27,8 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -39,6 +39,7 @@ import (
 	"dyno/parts/vfs"
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
+	"dyno/services/chain/console"
 	"dyno/services/chain/execution"
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/state"
@@ -70,6 +71,9 @@ type Chain struct {
 	blocks  []*sealed
 	byHash  map[common.Hash]uint64
 	index   map[common.Hash]place // of transactions
+	begins  uint64                // how often the chain began, in this process
+	shown   time.Time             // when the last block became it; zero: before this process
+	lines   *console.Lines        // that contracts print in the call that is being made; nil while the journal is replayed
 	root    common.Hash           // of the state after the last block and what was written since
 	fees    bool                  // blocks have what waits in the order of its tips
 	settings
@@ -85,6 +89,7 @@ type Chain struct {
 	wake    chan struct{} // the interval has changed
 	stop    context.CancelFunc
 	task    sync.WaitGroup
+	silent  atomic.Bool // what contracts print is not in the log
 }
 
 // settings are what calls have set. Only a reset takes them back.
@@ -94,7 +99,8 @@ type settings struct {
 	coinbase     common.Address
 	gasLimit     uint64 // 0: as before
 	impersonated map[common.Address]bool
-	everybody    bool // all accounts are impersonated
+	everybody    bool                 // all accounts are impersonated
+	signatures   execution.Signatures // replaced by others, never changed: executions read it
 }
 
 // forNext are the clock and what calls have set for the next block, which a snapshot brings back.
@@ -174,7 +180,7 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chai
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the test chain in %s: %w", dir, err), c.log.Close())
 	}
-	c.reads = nil
+	c.reads, c.lines = nil, console.New("")
 	c.shorten()
 	ctx, c.stop = context.WithCancel(context.Background())
 	if !o.Still {
@@ -263,6 +269,7 @@ func (c *Chain) restart(states *states, root common.Hash, block *types.Block, re
 	c.settings, c.forNext = settings{impersonated: map[common.Address]bool{}}, forNext{}
 	c.clock.last = block.Time()
 	c.pool, c.snapshots, c.accepted = nil, nil, nil
+	c.begins++
 	c.append(block, receipts)
 }
 
@@ -294,7 +301,9 @@ func (c *Chain) replay(ctx context.Context, from uint64, kept *kept) error {
 			return nil
 		case checkpointed:
 			err := c.restore(kept, parts)
-			parts = nil
+			if parts, c.shown = nil, (time.Time{}); r.Time != 0 { // earlier versions did not keep it
+				c.shown = time.Unix(0, r.Time)
+			}
 			return wrong(number, err)
 		}
 		run := calls[r.Method]
@@ -308,48 +317,6 @@ func (c *Chain) replay(ctx context.Context, from uint64, kept *kept) error {
 		}
 		return nil
 	})
-}
-
-// do makes a call that changes the chain, and shows and answers what it did when that is in the
-// journal. A call that fails changes nothing.
-func (c *Chain) do(ctx context.Context, method string, params json.RawMessage) (any, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	ended := false
-	defer func() {
-		if !ended { // a panic: what was changed is not known
-			c.fail(fmt.Errorf("the call %s of the test chain panicked; start again", method))
-		}
-	}()
-	c.now, c.asking = time.Now(), newAsking(ctx)
-	c.version++
-	undo := c.savepoint()
-	result, err := calls[method](c, params)
-	if err != nil {
-		undo()
-	} else if err = c.note(call{method, params, c.now.UnixNano()}); err == nil {
-		c.work++
-		if err = c.log.Sync(); err != nil {
-			c.fail(err)
-			err = errors.New("the node cannot write to its disk")
-		}
-	}
-	ended = true
-	if err != nil {
-		return nil, err
-	}
-	return result, nil
-}
-
-// savepoint returns what takes a call back that has failed. Such a call only adds blocks.
-func (c *Chain) savepoint() (undo func()) {
-	blocks, root, set, next := len(c.blocks), c.root, c.settings, c.forNext
-	last, pool, accepted := c.blocks[blocks-1].root, slices.Clone(c.pool), len(c.accepted)
-	return func() {
-		c.truncate(blocks)
-		c.blocks[blocks-1].root = last
-		c.root, c.settings, c.forNext, c.pool, c.accepted = root, set, next, pool, c.accepted[:accepted]
-	}
 }
 
 // tick makes blocks at the interval.

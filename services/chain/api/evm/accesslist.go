@@ -86,6 +86,7 @@ func (m *methods) access(ctx context.Context, s *scene, t *logger.AccessListTrac
 	msg, env := m.prepare(&once)
 	evm := vm.NewEVM(env, once.db, m.chain.Config(), vm.Config{Tracer: t.Hooks(), NoBaseFee: true})
 	defer evm.Release()
+	m.signatures().SetIn(evm)
 	defer watch(ctx, evm)()
 	result, err := core.ApplyMessage(evm, msg, nil)
 	switch {

@@ -13,16 +13,12 @@ import (
 	"github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/core/vm"
-	"github.com/ethereum/go-ethereum/eth/gasestimator"
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"dyno/services/chain/api"
+	"dyno/services/chain/console"
 	"dyno/services/chain/jsonrpc"
 )
-
-// overshoot is the share by which an estimate may be above the least gas, as in go-ethereum. It
-// saves executions.
-const overshoot = 0.015
 
 // scene is where a call is executed.
 type scene struct {
@@ -35,6 +31,7 @@ type scene struct {
 	blobBaseFee *big.Int     // nil: the header's
 	random      *common.Hash // nil: the header's, if it is of proof of stake
 	precompiles vm.PrecompiledContracts
+	lines       *console.Lines // that contracts print; nil: they are not read
 }
 
 // scene reads the parameters of eth_call and eth_estimateGas, and the block where they name one.
@@ -73,6 +70,7 @@ func (m *methods) set(s *scene, changed accounts, seen *block) (err error) {
 	s.random = seen.PrevRandao
 	rules := m.chain.Config().Rules(s.header.Number, s.header.Difficulty.Sign() == 0 || s.random != nil, s.header.Time)
 	s.precompiles = vm.ActivePrecompiledContracts(rules)
+	m.signatures().ApplyTo(s.precompiles)
 	return changed.apply(s.db, s.precompiles)
 }
 
@@ -86,7 +84,7 @@ func (m *methods) call(ctx context.Context, params []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := m.execute(ctx, s)
+	result, err := m.print(ctx, s, "eth_call")
 	switch {
 	case err != nil:
 		return nil, err
@@ -126,7 +124,7 @@ func (s *scene) failed() error { return cmp.Or(s.chain.missed, s.db.Error()) }
 // execute executes a call once.
 func (m *methods) execute(ctx context.Context, s *scene) (*core.ExecutionResult, error) {
 	msg, env := m.prepare(s)
-	evm := vm.NewEVM(env, s.db, m.chain.Config(), vm.Config{NoBaseFee: true})
+	evm := vm.NewEVM(env, s.db, m.chain.Config(), vm.Config{NoBaseFee: true, Tracer: s.lines.Hooks()})
 	defer evm.Release()
 	evm.SetPrecompiles(s.precompiles)
 	defer watch(ctx, evm)()
@@ -142,33 +140,13 @@ func (m *methods) execute(ctx context.Context, s *scene) (*core.ExecutionResult,
 	return result, nil
 }
 
-func (m *methods) estimateGas(ctx context.Context, params []byte) (any, error) {
-	ctx, done, err := m.begin(ctx)
-	if err != nil {
-		return nil, err
+// print is execute for a method, and shows what contracts print.
+func (m *methods) print(ctx context.Context, s *scene, of string) (*core.ExecutionResult, error) {
+	if m.o.Console == nil {
+		return m.execute(ctx, s)
 	}
-	defer done()
-	at := api.Latest()
-	if m.o.Next {
-		at = rpc.BlockNumberOrHashWithNumber(rpc.PendingBlockNumber)
-	}
-	s, err := m.scene(ctx, params, at)
-	if err != nil {
-		return nil, err
-	}
-	chain := m.chain.anew()
-	gas, data, err := gasestimator.Estimate(ctx, s.message.core(s.baseFee, 0), &gasestimator.Options{
-		Config: m.chain.Config(), Chain: chain, Header: s.header, State: s.db, BlobBaseFee: s.blobBaseFee, ErrorRatio: overshoot,
-	}, m.o.Gas)
-	switch {
-	case chain.missed != nil:
-		return nil, chain.missed
-	case ctx.Err() != nil: // what the estimator says of executions that were cancelled means nothing
-		return nil, m.aborted(ctx)
-	case errors.Is(err, vm.ErrExecutionReverted):
-		return nil, reverted(data)
-	case err != nil:
-		return nil, err
-	}
-	return hexutil.Uint64(gas), nil
+	s.lines = console.New(of)
+	result, err := m.execute(ctx, s)
+	m.o.Console(s.lines.Take())
+	return result, err
 }

@@ -26,6 +26,8 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 
 	"dyno/services/chain/api"
+	"dyno/services/chain/console"
+	"dyno/services/chain/execution"
 	"dyno/services/chain/jsonrpc"
 	"dyno/services/chain/limiter"
 	"dyno/services/chain/store"
@@ -39,6 +41,9 @@ type Options struct {
 	// Next has gas estimated in the block that would be sealed next, unless the client names one, as
 	// nodes of test suites do: a contract may cost more there than in the last block again.
 	Next bool
+	// Console receives what contracts print in eth_call and eth_estimateGas, from any goroutine; nil: it is
+	// not read.
+	Console func([]console.Line)
 }
 
 // maxWaiting is the number of calls that may wait for a core.
@@ -70,6 +75,7 @@ func Methods(node api.Backend, o Options) map[string]jsonrpc.Method {
 		"debug_traceBlockByHash":   m.traceBlockByHash,
 		"debug_traceBlock":         m.traceBlockOf,
 		"debug_traceCall":          m.traceCall,
+		"debug_storageRangeAt":     m.storageRangeAt,
 		"trace_transaction":        m.flatTransaction,
 		"trace_block":              m.flatBlock,
 		"trace_filter":             m.flatFilter,
@@ -116,6 +122,14 @@ func (m *methods) aborted(ctx context.Context) error {
 		return fmt.Errorf("execution aborted (timeout = %v)", m.o.Timeout)
 	}
 	return ctx.Err()
+}
+
+// signatures are the accounts that ecrecover answers, on a test chain.
+func (m *methods) signatures() execution.Signatures {
+	if m.node.Signatures == nil {
+		return nil
+	}
+	return m.node.Signatures()
 }
 
 // watch cancels an EVM at the end of a context. The caller calls the function when it has used it.

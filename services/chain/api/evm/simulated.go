@@ -109,7 +109,9 @@ func (r *simulatedRun) env() (vm.BlockContext, vm.PrecompiledContracts) {
 	if fee := r.block.BlockOverrides.BlobBaseFee; fee != nil {
 		env.BlobBaseFee = fee.ToInt()
 	}
-	return env, vm.ActivePrecompiledContracts(config.Rules(h.Number, h.Difficulty.Sign() == 0, h.Time))
+	contracts := vm.ActivePrecompiledContracts(config.Rules(h.Number, h.Difficulty.Sign() == 0, h.Time))
+	r.s.m.signatures().ApplyTo(contracts)
+	return env, contracts
 }
 
 // call executes a call as the block's next transaction.

@@ -155,7 +155,9 @@ func (r *rerun) evm(c vm.Config) *vm.EVM {
 	if c.Tracer != nil {
 		db = state.NewHookedState(r.db, c.Tracer)
 	}
-	return vm.NewEVM(core.NewEVMBlockContext(r.header, r.chain, nil), db, r.m.chain.Config(), c)
+	evm := vm.NewEVM(core.NewEVMBlockContext(r.header, r.chain, nil), db, r.m.chain.Config(), c)
+	r.m.signatures().SetIn(evm)
+	return evm
 }
 
 // run executes the next transaction.
