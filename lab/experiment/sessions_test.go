@@ -113,7 +113,10 @@ func TestSearchForSessions(t *testing.T) {
 		}
 		most, late = max(most, s.Planned), late || s.Planned <= places && !capacity.CheckSLO(run).Met
 	}
-	if most <= places && !late {
+	switch {
+	case most <= places && late:
+		t.Skip("a run of few sessions was late, so the search did not get to the limit")
+	case most <= places:
 		t.Errorf("no run had more than %d sessions", most)
 	}
 }
