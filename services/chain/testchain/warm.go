@@ -109,7 +109,9 @@ func (c *Chain) warmSubmitted(db *gethstate.StateDB, params json.RawMessage) (po
 		return nil, false
 	}
 	from := c.sender(tx)
-	db.GetBalance(from) // judge finds it read, under the lock
+	if db.GetBalance(from); db.Error() != nil { // judge finds it read, under the lock
+		return nil, false
+	}
 	c.mu.RLock()
 	replaced, err := c.judge(db, tx, int(tx.Size()))
 	pool, makes = slices.Clone(c.pool), c.automines()
