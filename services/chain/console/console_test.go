@@ -132,7 +132,7 @@ func overlapping(signature string, lists int) []byte {
 	for range lists {
 		out = append(out, word(32*lists)...)
 	}
-	elements := (mostTable - len(out) - length) / 32 - 2
+	elements := (mostTable-len(out)-length)/32 - 2
 	out = append(out, word(elements)...)
 	for range elements {
 		out = append(out, word(32*elements)...)

@@ -56,27 +56,27 @@ type Chain struct {
 	o        Options
 	ahead    ahead
 
-	mu      sync.RWMutex // guards what follows
-	now     time.Time    // of the call that is being made
-	asking  *asking      // by that call, or the draft of the next block
-	version uint64       // grows with each call
-	broken  bool         // the chain must be opened again
-	replaying bool // the journal: one goroutine has the chain
-	work    int          // calls and blocks since the journal's last checkpoint
-	states  *states
-	origin  *origin            // of a fork
-	forks   uint64             // the highest id of one, ever
-	reads   map[uint64][]*read // what the journal has of forks that have not begun yet
-	missed  error              // why an older block could not be read by what is executed
-	grown   chan struct{}      // closed when there is a block, or blocks are taken back
-	blocks  []*sealed
-	byHash  map[common.Hash]uint64
-	index   map[common.Hash]place // of transactions
-	begins  uint64                // how often the chain began, in this process
-	shown   time.Time             // when the last block became it; zero: before this process
-	lines   *console.Lines        // that contracts print in the call that is being made; nil: they are not read
-	root    common.Hash           // of the state after the last block and what was written since
-	fees    bool                  // blocks have what waits in the order of its tips
+	mu        sync.RWMutex // guards what follows
+	now       time.Time    // of the call that is being made
+	asking    *asking      // by that call, or the draft of the next block
+	version   uint64       // grows with each call
+	broken    bool         // the chain must be opened again
+	replaying bool         // the journal: one goroutine has the chain
+	work      int          // calls and blocks since the journal's last checkpoint
+	states    *states
+	origin    *origin            // of a fork
+	forks     uint64             // the highest id of one, ever
+	reads     map[uint64][]*read // what the journal has of forks that have not begun yet
+	missed    error              // why an older block could not be read by what is executed
+	grown     chan struct{}      // closed when there is a block, or blocks are taken back
+	blocks    []*sealed
+	byHash    map[common.Hash]uint64
+	index     map[common.Hash]place // of transactions
+	begins    uint64                // how often the chain began, in this process
+	shown     time.Time             // when the last block became it; zero: before this process
+	lines     *console.Lines        // that contracts print in the call that is being made; nil: they are not read
+	root      common.Hash           // of the state after the last block and what was written since
+	fees      bool                  // blocks have what waits in the order of its tips
 	settings
 	forNext
 	pool      []*types.Transaction // that wait, in the order in which they came

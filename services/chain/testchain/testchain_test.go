@@ -93,15 +93,15 @@ func (s *suite) sendTo(contract common.Address) common.Hash {
 
 func (s *suite) sign(tx *types.DynamicFeeTx) common.Hash {
 	s.t.Helper()
-	done := s.Submit(context.Background(), [][]byte{s.raw(tx)})[0]
+	done := s.Submit(context.Background(), [][]byte{s.signed(tx)})[0]
 	if done.Err != nil {
 		s.t.Fatal(done.Err)
 	}
 	return done.Hash
 }
 
-// raw signs a transaction with the next nonce, or one after it.
-func (s *suite) raw(tx *types.DynamicFeeTx) []byte {
+// signed signs a transaction with the next nonce, or one after it.
+func (s *suite) signed(tx *types.DynamicFeeTx) []byte {
 	s.t.Helper()
 	nonce, _ := s.Nonce(from)
 	tx.ChainID, tx.Nonce, tx.GasFeeCap, tx.GasTipCap = s.Genesis().Config.ChainID, nonce+tx.Nonce, big.NewInt(1e11), big.NewInt(1)

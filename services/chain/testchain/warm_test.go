@@ -55,7 +55,7 @@ func openSlow(t *testing.T) *slow {
 // contract is a transaction that calls the counter.
 func (s *slow) contract() []byte {
 	s.t.Helper()
-	return s.raw(&types.DynamicFeeTx{Gas: 100_000, To: &logging})
+	return s.signed(&types.DynamicFeeTx{Gas: 100_000, To: &logging})
 }
 
 // submit submits a transaction, and returns its error.
@@ -154,7 +154,7 @@ func TestForkNotExecuted(t *testing.T) {
 		want error
 	}{
 		{"one that is known", waits, txpool.ErrAlreadyKnown},
-		{"one behind a gap", s.raw(&types.DynamicFeeTx{Nonce: 5, Gas: 100_000, To: &logging}), nil},
+		{"one behind a gap", s.signed(&types.DynamicFeeTx{Nonce: 5, Gas: 100_000, To: &logging}), nil},
 		{"one of an account that is not impersonated", marked, types.ErrInvalidSig},
 	} {
 		if err := s.submit(c.raw); !errors.Is(err, c.want) {
