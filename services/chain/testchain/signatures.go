@@ -44,7 +44,7 @@ func (c *Chain) know(signature []byte, of common.Address) error {
 	}
 	if c.signatures == nil {
 		c.signatures = execution.Signatures{}
-	} else if !c.replaying {
+	} else if !c.opening {
 		c.signatures = maps.Clone(c.signatures)
 	}
 	c.signatures[key] = of

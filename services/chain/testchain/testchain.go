@@ -56,27 +56,27 @@ type Chain struct {
 	o        Options
 	ahead    ahead
 
-	mu        sync.RWMutex // guards what follows
-	now       time.Time    // of the call that is being made
-	asking    *asking      // by that call, or the draft of the next block
-	version   uint64       // grows with each call
-	broken    bool         // the chain must be opened again
-	replaying bool         // the journal: one goroutine has the chain
-	work      int          // calls and blocks since the journal's last checkpoint
-	states    *states
-	origin    *origin            // of a fork
-	forks     uint64             // the highest id of one, ever
-	reads     map[uint64][]*read // what the journal has of forks that have not begun yet
-	missed    error              // why an older block could not be read by what is executed
-	grown     chan struct{}      // closed when there is a block, or blocks are taken back
-	blocks    []*sealed
-	byHash    map[common.Hash]uint64
-	index     map[common.Hash]place // of transactions
-	begins    uint64                // how often the chain began, in this process
-	shown     time.Time             // when the last block became it; zero: before this process
-	lines     *console.Lines        // that contracts print in the call that is being made; nil: they are not read
-	root      common.Hash           // of the state after the last block and what was written since
-	fees      bool                  // blocks have what waits in the order of its tips
+	mu      sync.RWMutex // guards what follows
+	now     time.Time    // of the call that is being made
+	asking  *asking      // by that call, or the draft of the next block
+	version uint64       // grows with each call
+	broken  bool         // the chain must be opened again
+	opening bool         // the journal is replayed: one goroutine has the chain
+	work    int          // calls and blocks since the journal's last checkpoint
+	states  *states
+	origin  *origin            // of a fork
+	forks   uint64             // the highest id of one, ever
+	reads   map[uint64][]*read // what the journal has of forks that have not begun yet
+	missed  error              // why an older block could not be read by what is executed
+	grown   chan struct{}      // closed when there is a block, or blocks are taken back
+	blocks  []*sealed
+	byHash  map[common.Hash]uint64
+	index   map[common.Hash]place // of transactions
+	begins  uint64                // how often the chain began, in this process
+	shown   time.Time             // when the last block became it; zero: before this process
+	lines   *console.Lines        // that contracts print in the call that is being made; nil: they are not read
+	root    common.Hash           // of the state after the last block and what was written since
+	fees    bool                  // blocks have what waits in the order of its tips
 	settings
 	forNext
 	pool      []*types.Transaction // that wait, in the order in which they came
@@ -101,7 +101,7 @@ type settings struct {
 	gasLimit     uint64 // 0: as before
 	impersonated map[common.Address]bool
 	everybody    bool                 // all accounts are impersonated
-	signatures   execution.Signatures // replaced by others, not changed, once the journal is replayed: executions read it
+	signatures   execution.Signatures // replaced by others, not changed, once the chain is open: executions read it
 }
 
 // forNext are the clock and what calls have set for the next block, which a snapshot brings back.
@@ -167,7 +167,8 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chai
 		return nil, err
 	}
 	o.Checkpoint = cmp.Or(o.Checkpoint, defaultCheckpoint)
-	c := &Chain{o: o, ahead: ahead{warming: make(chan struct{}, 1)}, replaying: true, log: wal.New(files, wal.Options{Commit: wal.Group}), wake: make(chan struct{}, 1), grown: make(chan struct{}), more: make(chan struct{}), reads: map[uint64][]*read{}}
+	c := &Chain{o: o, log: wal.New(files, wal.Options{Commit: wal.Group}), wake: make(chan struct{}, 1), grown: make(chan struct{}), more: make(chan struct{}), reads: map[uint64][]*read{}}
+	c.ahead.warming, c.opening = make(chan struct{}, 1), true
 	rand.Read(c.started[:]) // never fails
 	from, kept, err := c.lastCheckpoint(ctx)
 	if err == nil {
@@ -182,7 +183,7 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chai
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the test chain in %s: %w", dir, err), c.log.Close())
 	}
-	c.reads, c.replaying = nil, false
+	c.reads, c.opening = nil, false
 	if !o.Reachable {
 		c.lines = console.New("")
 	}
