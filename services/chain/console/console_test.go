@@ -161,6 +161,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(overlapping("table(string[])", 1))
 	f.Add(overlapping("table(bytes[])", 1))
 	f.Add(overlapping("table(string[],string[])", 2))
+	f.Add(overlapping("table(string[],bytes[])", 2))
 	functions() // takes memory once
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var before, after runtime.MemStats
