@@ -2,6 +2,7 @@ package chain_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 const (
 	account  = "0x00000000000000000000000000000000000000AA"
+	reverts  = "0x00000000000000000000000000000000000000AB"
 	printer  = "0x365f5f375f5f365f6a636f6e736f6c652e6c6f675afa00" // calls console.log with its input
 	recovers = "0x365f5f3760205f365f60015afa505f515f5500"         // keeps what ecrecover answers to its input
 	hello    = "0x41304fac0000000000000000000000000000000000000000000000000000000000000020" +
@@ -190,6 +192,15 @@ func TestSignatures(t *testing.T) {
 		}
 	}
 	usual := n.ask("eth_call", `[{"to":"0x0000000000000000000000000000000000000001","data":"`+input+`"},"latest"]`)
+	n.ask("anvil_setCode", `["`+account+`","`+recovers+`"]`)
+	n.ask("anvil_setCode", `["`+reverts+`","0x5f5ffd"]`)
+	estimates := func() (all []string) {
+		for _, call := range []string{transfer, `{"from":"` + rich + `","to":"` + account + `","data":"0x"}`, `{"to":"` + reverts + `"}`, `{"from":"` + reverts + `","to":"` + poor + `","value":"0x1","gasPrice":"0x77359400"}`} {
+			all = append(all, n.ask("eth_estimateGas", `[`+call+`]`))
+		}
+		return all
+	}
+	before := estimates()
 	for _, params := range []string{`["0x` + signature + `","` + rich + `"]`, `[["0x` + signature + `","` + poor + `"]]`} {
 		if got := n.ask("anvil_impersonateSignature", params); got != "null" {
 			t.Error(got)
@@ -197,10 +208,12 @@ func TestSignatures(t *testing.T) {
 	}
 	named := `"0x` + word(poor[2:]) + `"`
 	recovered(named)
+	if got := estimates(); !slices.Equal(got, before) || got[0] != `"0x5208"` {
+		t.Errorf("the estimates are %v, and were %v", got, before)
+	}
 	if got := n.ask("anvil_impersonateSignature", `["0x01","`+rich+`"]`); !strings.Contains(got, "has 65 bytes") {
 		t.Error(got)
 	}
-	n.ask("anvil_setCode", `["`+account+`","`+recovers+`"]`)
 	receipt := n.ask("eth_sendTransactionSync", `[{"from":"`+rich+`","to":"`+account+`","data":"`+input+`"}]`) // with gas as it is estimated
 	var r struct{ Status, TransactionHash string }
 	if err := json.Unmarshal([]byte(receipt), &r); err != nil || r.Status != "0x1" {

@@ -53,13 +53,14 @@ func (f *devKeys) controls(env *daemon.Env) bool { return f.from != "" || loopba
 
 // serveTest serves a test chain.
 func (f *serving) serveTest(ctx context.Context, env *daemon.Env, g *genesis.Genesis) (daemon.Running, error) {
-	c, err := testchain.Open(ctx, env.Data, g, testchain.Options{Log: env.Log, Fail: env.Fail, Signed: !f.keys.controls(env)})
+	c, err := testchain.Open(ctx, env.Data, g, testchain.Options{Log: env.Log, Fail: env.Fail, Reachable: !f.keys.controls(env)})
 	if err != nil {
 		return daemon.Running{}, err
 	}
-	f.controls, f.print = c.Methods(), c.Print
 	b := api.Backend{Genesis: c.Genesis(), Blocks: c, States: c, Pool: c, Feed: c, Impersonated: c.Impersonated, Named: c.Named, Signatures: c.Signatures}
-	if !f.keys.controls(env) {
+	if f.keys.controls(env) {
+		f.controls, f.print = c.Methods(), c.Print
+	} else {
 		b.Impersonated, b.Named = func(common.Address) bool { return false }, nil
 		f.controls = refusing("other machines reach this node; serve the test chain on a loopback address, or with --dev-accounts development")
 	}

@@ -22,9 +22,10 @@ var Address = common.BytesToAddress([]byte("console.log"))
 
 // Bounds of what is read: a contract may print in a loop.
 const (
-	mostLines = 256      // of one execution
+	mostLines = 256      // of a method's call, in all of its executions
 	mostBytes = 1 << 10  // of a line
-	mostInput = 64 << 10 // bytes of a call
+	mostInput = 64 << 10 // bytes of a call of console.log
+	mostTable = 16 << 10 // of one with lists, whose elements may all be the same bytes
 )
 
 // Line is what a contract prints by one call.
@@ -37,7 +38,8 @@ type Line struct {
 type Lines struct {
 	of    string
 	lines []Line
-	more  int // beyond the bound
+	read  int // calls, up to the bound
+	more  int // beyond it
 }
 
 // New returns an empty collection for the calls of a method.
@@ -59,10 +61,11 @@ func (l *Lines) Hooks() *tracing.Hooks {
 }
 
 func (l *Lines) add(input []byte) {
-	if len(l.lines) == mostLines {
+	if l.read == mostLines {
 		l.more++
 		return
 	}
+	l.read++ // also of what is no text: a contract may print that in a loop, too
 	if text, ok := Read(input); ok {
 		l.lines = append(l.lines, Line{l.of, text})
 	}
@@ -77,7 +80,7 @@ func (l *Lines) Take() []Line {
 	if l.more > 0 {
 		lines = append(lines, Line{l.of, fmt.Sprintf("%d further calls of console.log are not shown", l.more)})
 	}
-	l.lines, l.more = nil, 0
+	l.lines, l.read, l.more = nil, 0, 0
 	return lines
 }
 
@@ -90,7 +93,7 @@ func Read(input []byte) (text string, ok bool) {
 	if !ok {
 		return "", false
 	}
-	if len(input) > mostInput {
+	if len(input) > mostInput || f.table && len(input) > mostTable {
 		return fmt.Sprintf("%d bytes, which are too many to be shown", len(input)), true
 	}
 	values, err := f.arguments.UnpackValues(input[4:])

@@ -3,6 +3,8 @@ package console
 import (
 	"encoding/hex"
 	"math/big"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +76,9 @@ func TestRead(t *testing.T) {
 		{"table(string[],bool[])", []any{[]string{"a"}, []bool{true, false}}, "a: true, : false"},
 		{"log(string)", []any{strings.Repeat("x", mostBytes+1)}, strings.Repeat("x", mostBytes) + "..."},
 		{"log(string)", []any{strings.Repeat("x", mostInput)}, "65604 bytes, which are too many to be shown"},
+		{"table(uint256[])", []any{[]*big.Int{}}, ""},
+		{"table(string[])", []any{slices.Repeat([]string{strings.Repeat("x", mostBytes-3)}, 9)}, "0: " + strings.Repeat("x", mostBytes-3) + "..."},
+		{"table(bool[])", []any{make([]bool, mostTable/32)}, "16452 bytes, which are too many to be shown"},
 		{"log(string)", []any{"a\xffb"}, "a\uFFFDb"},
 	} {
 		if got, ok := Read(input(t, c.signature, c.values...)); !ok || got != c.want {
@@ -107,13 +112,67 @@ func TestBounded(t *testing.T) {
 	}
 }
 
+// What contracts print in a loop is not read without a bound, if it is no text, either.
+func TestUnreadable(t *testing.T) {
+	lines := New("eth_call")
+	hooks := lines.Hooks()
+	for _, call := range append(slices.Repeat([][]byte{{1, 2, 3, 4}}, mostLines), input(t, "log(string)", "after them")) {
+		hooks.OnEnter(1, 0, common.Address{}, Address, call, 0, nil)
+	}
+	if got := lines.Take(); len(got) != 1 || !strings.HasPrefix(got[0].Text, "1 further calls") {
+		t.Error(got)
+	}
+}
+
+// overlapping is the input of a table whose lists have elements that are all the same bytes, as many as fit.
+func overlapping(signature string, lists int) []byte {
+	const length = mostTable / 2
+	word := func(n int) []byte { return common.LeftPadBytes(big.NewInt(int64(n)).Bytes(), 32) }
+	out := crypto.Keccak256([]byte(signature))[:4]
+	for range lists {
+		out = append(out, word(32*lists)...)
+	}
+	elements := (mostTable-len(out)-length)/32 - 2
+	out = append(out, word(elements)...)
+	for range elements {
+		out = append(out, word(32*elements)...)
+	}
+	return append(append(out, word(length)...), make([]byte, length)...)
+}
+
+// A table has no more text than a line, whatever its elements are.
+func TestOverlapping(t *testing.T) {
+	for signature, lists := range map[string]int{"table(string[])": 1, "table(bytes[])": 1, "table(string[],string[])": 2, "table(string[],bytes[])": 2} {
+		text, ok := Read(overlapping(signature, lists))
+		if !ok || !strings.HasSuffix(text, "...") {
+			t.Errorf("%s is %q, %t", signature, text, ok)
+		}
+	}
+}
+
+// mostRead is more than what any input makes Read allocate, in bytes: two lists of a table with as many
+// elements as it may have, each of half of it.
+const mostRead = 16 << 20
+
 func FuzzRead(f *testing.F) {
 	f.Add(input(f, "log(string,uint256)", "%18e", big.NewInt(1)))
 	f.Add(input(f, "log(bytes)", []byte{1}))
 	f.Add(input(f, "table(string[],address[])", []string{"a"}, []common.Address{{}}))
+	f.Add(overlapping("table(string[])", 1))
+	f.Add(overlapping("table(bytes[])", 1))
+	f.Add(overlapping("table(string[],string[])", 2))
+	f.Add(overlapping("table(string[],bytes[])", 2))
+	functions() // takes memory once
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if line, _ := Read(text); len(line) > 3*mostBytes+3 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		line, _ := Read(text)
+		runtime.ReadMemStats(&after)
+		if len(line) > 3*mostBytes+3 {
 			t.Errorf("a line has %d bytes", len(line))
+		}
+		if got := after.TotalAlloc - before.TotalAlloc; got > mostRead {
+			t.Errorf("%d bytes of input take %d bytes of memory", len(text), got)
 		}
 	})
 }

@@ -119,15 +119,15 @@ func number(n *big.Int, verb byte, digits int) string {
 }
 
 // table puts the values of a list into one line, each with its key, which is its place unless another list
-// comes first.
+// comes first. It ends with the value after which the line is too long.
 func table(lists []any) string {
 	values := reflect.ValueOf(lists[len(lists)-1])
 	var keys []string
 	if len(lists) > 1 {
 		keys = lists[0].([]string)
 	}
-	parts := make([]string, values.Len())
-	for i := range parts {
+	var out strings.Builder
+	for i := 0; i < values.Len() && out.Len() <= mostBytes; i++ {
 		key := strconv.Itoa(i)
 		if len(lists) > 1 {
 			key = ""
@@ -135,7 +135,10 @@ func table(lists []any) string {
 				key = keys[i]
 			}
 		}
-		parts[i] = key + ": " + show(values.Index(i).Interface(), 's', none)
+		if i > 0 {
+			out.WriteString(", ")
+		}
+		out.WriteString(key + ": " + show(values.Index(i).Interface(), 's', none))
 	}
-	return strings.Join(parts, ", ")
+	return out.String()
 }

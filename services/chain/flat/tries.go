@@ -1,6 +1,7 @@
 package flat
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -208,8 +209,12 @@ func (n nodes) Node(owner common.Hash, path []byte, hash common.Hash) ([]byte, e
 		}
 	}
 	blob, err := n.s.disk.get(key)
-	if err == nil && crypto.Keccak256Hash(blob) != hash {
-		err = fmt.Errorf("the node has another hash than its parent says")
+	switch {
+	case err != nil || crypto.Keccak256Hash(blob) == hash:
+	case n.number < n.s.oldest: // those of a newer state were written meanwhile
+		err = errors.New("the state is no longer kept")
+	default:
+		err = errors.New("the node has another hash than its parent says")
 	}
 	return blob, err
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/tracing"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/params"
+	"github.com/ethereum/go-ethereum/trie"
 	"github.com/holiman/uint256"
 
 	"dyno/services/chain/state"
@@ -350,5 +352,45 @@ func TestReaders(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// An iterator over the slots of a state ends with an error that says so when the state is no longer kept.
+func TestIterated(t *testing.T) {
+	t.Parallel()
+	c := start(t, eras[2], kinds[1].open, 2)
+	c.mine(200)
+	db, err := c.other.At(c.head())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*trie.Iterator
+	for i := range contracts {
+		slots, err := db.Database().OpenStorageTrie(c.head().Root, contract(i), db.GetStorageRoot(contract(i)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes, err := slots.NodeIterator(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, trie.NewIterator(nodes))
+	}
+	c.mine(3 * state.Kept) // the state is written over meanwhile: a block waits for the one that is twice as old
+	ended := 0
+	for i, it := range all {
+		for it.Next() {
+		}
+		if it.Err != nil && !strings.Contains(it.Err.Error(), "the state is no longer kept") {
+			t.Errorf("the slots of contract %d: %v", i, it.Err)
+		} else if it.Err != nil {
+			ended++
+		}
+	}
+	if ended == 0 {
+		t.Error("no iterator has an error")
+	}
+	if err := c.other.Close(nil); err != nil {
+		t.Error(err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 // ahead is the block that would be made now. It is executed when a client asks, and again after another
 // call, or when its time has passed.
 type ahead struct {
-	warming sync.Mutex
-	warm    uint64 // versions of the chain up to that whose next block was read of another node
+	warming chan struct{} // of one place, which one goroutine has while it reads
+	warm    uint64        // the version of the chain, plus 1, whose next block was read of another node last
 
 	mu      sync.Mutex
 	version uint64             // of the chain

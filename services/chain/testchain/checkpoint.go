@@ -150,6 +150,7 @@ func (c *Chain) encode(begin uint64) ([][]byte, error) {
 	for signature, account := range c.signatures {
 		k.Settings.Signatures = append(k.Settings.Signatures, keptSignature{signature[:], account})
 	}
+	slices.SortFunc(k.Settings.Signatures, func(a, b keptSignature) int { return bytes.Compare(a.Signature, b.Signature) })
 	if c.origin != nil {
 		if k.Fork, err = e.origin(c.origin); err != nil {
 			return nil, err

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -269,49 +268,4 @@ func FuzzForkPoint(f *testing.F) {
 		f.Add(raw, []byte{}, true)
 	}
 	f.Fuzz(func(t *testing.T, block, receipt []byte, bare bool) { testchain.DecodePoint(block, receipt, bare) })
-}
-
-// While a call waits for the node that is forked, others read what is known, and change the chain.
-func TestForkUnlocked(t *testing.T) {
-	up := open(t, t.TempDir()).client()
-	defer up.close()
-	up.want("null", "anvil_setCode", logging, counter)
-	up.count()
-	var slow atomic.Bool
-	asked, answers := make(chan struct{}), make(chan struct{})
-	url, end := up.serve(func(string, map[string]any) {
-		if slow.CompareAndSwap(true, false) {
-			close(asked)
-			<-answers
-		}
-	})
-	defer end()
-	s := open(t, t.TempDir()).client()
-	defer s.close()
-	if got := s.forkOf(url); got != "null" {
-		t.Fatal(got)
-	}
-	s.send(1) // reads the contracts of the rules, and the accounts
-	slow.Store(true)
-	sent := make(chan struct{})
-	go func() {
-		defer close(sent)
-		s.sendTo(logging)
-	}()
-	<-asked
-	if n := s.Head().Number.Uint64(); n != 2 {
-		t.Errorf("the last block is %d", n)
-	}
-	s.want("null", "anvil_setBalance", to, "0x7")
-	if got := s.ask("eth_getBalance", `["`+to.Hex()+`","latest"]`); got != `"0x7"` {
-		t.Errorf("the balance is %s", got)
-	}
-	if _, _, err := s.PendingState(t.Context()); err != nil {
-		t.Error(err)
-	}
-	close(answers)
-	<-sent
-	if got := s.slot("latest"); got != "2" {
-		t.Errorf("the slot has %s", got)
-	}
 }

@@ -31,7 +31,7 @@ func (c *Chain) Submit(ctx context.Context, raws [][]byte) []node.Submitted {
 	out := make([]node.Submitted, len(raws))
 	for i, raw := range raws {
 		params, err := json.Marshal([]hexutil.Bytes{raw})
-		if err == nil && c.o.Signed {
+		if err == nil && c.o.Reachable {
 			err = signed(raw)
 		}
 		if err != nil {
@@ -89,6 +89,9 @@ func (c *Chain) submittedBefore(params json.RawMessage) (any, error) {
 
 func (c *Chain) automines() bool { return !c.manual && c.interval == 0 }
 
+// setAutomine is the record of anvil_setAutomine.
+const setAutomine = "anvil_setAutomine"
+
 // setAutomine has each transaction mined, and with it, as anvil does, what waits already.
 func (c *Chain) setAutomine(on bool) (any, error) {
 	c.setAutomineBefore(on)
@@ -132,63 +135,75 @@ func decoded(params json.RawMessage) (*types.Transaction, error) {
 
 // accept judges a transaction and has it wait.
 func (c *Chain) accept(tx *types.Transaction, size int) error {
-	from, err := types.Sender(c.signer(), tx)
-	if err != nil {
-		return err
-	}
-	if as, ok := execution.Impersonated(tx); ok && !c.mayBe(as) {
-		return types.ErrInvalidSig
-	}
-	head := c.head()
 	db, err := c.db()
 	if err != nil {
 		return err
 	}
+	replaced, err := c.judge(db, tx, size)
+	switch {
+	case err != nil:
+		return err
+	case replaced >= 0:
+		c.pool[replaced] = tx
+	default:
+		c.pool = append(c.pool, tx)
+	}
+	c.announce(tx)
+	return nil
+}
+
+// judge returns why a transaction may not wait, or the place of the one that it replaces; -1: it replaces
+// none. Its account is read.
+func (c *Chain) judge(db *gethstate.StateDB, tx *types.Transaction, size int) (replaced int, err error) {
+	from, err := types.Sender(c.signer(), tx)
+	if err != nil {
+		return -1, err
+	}
+	if as, ok := execution.Impersonated(tx); ok && !c.mayBe(as) {
+		return -1, types.ErrInvalidSig
+	}
+	head := c.head()
 	db.GetBalance(from)
 	_, mined := c.index[tx.Hash()]
 	switch {
 	case db.Error() != nil: // of a fork, whose origin does not answer
-		return db.Error()
+		return -1, db.Error()
 	case mined || c.waiting(tx.Hash()) != nil:
-		return txpool.ErrAlreadyKnown
+		return -1, txpool.ErrAlreadyKnown
 	case tx.Type() == types.BlobTxType:
-		return core.ErrTxTypeNotSupported
+		return -1, core.ErrTxTypeNotSupported
 	case size > largest:
-		return fmt.Errorf("%w: transaction size %v, limit %v", txpool.ErrOversizedData, size, largest)
+		return -1, fmt.Errorf("%w: transaction size %v, limit %v", txpool.ErrOversizedData, size, largest)
 	case c.gasLimit == 0 && tx.Gas() > head.GasLimit || c.gasLimit > 0 && tx.Gas() > c.gasLimit:
-		return txpool.ErrGasLimit
+		return -1, txpool.ErrGasLimit
 	case tx.Nonce() < db.GetNonce(from):
-		return fmt.Errorf("%w: next nonce %v, tx nonce %v", core.ErrNonceTooLow, db.GetNonce(from), tx.Nonce())
+		return -1, fmt.Errorf("%w: next nonce %v, tx nonce %v", core.ErrNonceTooLow, db.GetNonce(from), tx.Nonce())
 	case db.GetBalance(from).ToBig().Cmp(tx.Cost()) < 0:
-		return fmt.Errorf("%w: balance %v, tx cost %v", core.ErrInsufficientFunds, db.GetBalance(from), tx.Cost())
+		return -1, fmt.Errorf("%w: balance %v, tx cost %v", core.ErrInsufficientFunds, db.GetBalance(from), tx.Cost())
 	case len(c.pool) >= mostWaiting:
-		return errors.New("txpool is full")
+		return -1, errors.New("txpool is full")
 	}
 	next, err := c.header(head.Time)
 	if err != nil {
-		return err
+		return -1, err
 	}
 	if next.BaseFee != nil && tx.GasFeeCapIntCmp(next.BaseFee) < 0 {
-		return fmt.Errorf("%w: address %v, maxFeePerGas: %v, baseFee: %v", core.ErrFeeCapTooLow, from, tx.GasFeeCap(), next.BaseFee)
+		return -1, fmt.Errorf("%w: address %v, maxFeePerGas: %v, baseFee: %v", core.ErrFeeCapTooLow, from, tx.GasFeeCap(), next.BaseFee)
 	}
 	if _, ok := execution.Impersonated(tx); !ok {
 		if _, err := execution.NewJudge(c.genesis.Config, next.Number, true, next.Time).Judge(tx); err != nil {
-			return err
+			return -1, err
 		}
 	}
 	for i, other := range c.pool {
 		if other.Nonce() == tx.Nonce() && c.sender(other) == from {
 			if tx.GasFeeCapCmp(other) <= 0 {
-				return txpool.ErrReplaceUnderpriced
+				return -1, txpool.ErrReplaceUnderpriced
 			}
-			c.pool[i] = tx
-			c.announce(tx)
-			return nil
+			return i, nil
 		}
 	}
-	c.pool = append(c.pool, tx)
-	c.announce(tx)
-	return nil
+	return -1, nil
 }
 
 // announce shows an accepted transaction to those who follow.

@@ -38,15 +38,16 @@ func (c *Chain) know(signature []byte, of common.Address) error {
 	if len(signature) != crypto.SignatureLength {
 		return jsonrpc.Errorf(jsonrpc.InvalidParams, "a signature has %d bytes (r, s and v), and this one has %d", crypto.SignatureLength, len(signature))
 	}
-	if len(c.signatures) >= mostSignatures {
+	key := [crypto.SignatureLength]byte(signature)
+	if _, known := c.signatures[key]; !known && len(c.signatures) >= mostSignatures {
 		return jsonrpc.Errorf(jsonrpc.InvalidParams, "there are %d signatures already: begin again with anvil_reset", mostSignatures)
 	}
-	all := maps.Clone(c.signatures)
-	if all == nil {
-		all = execution.Signatures{}
+	if c.signatures == nil {
+		c.signatures = execution.Signatures{}
+	} else if !c.opening {
+		c.signatures = maps.Clone(c.signatures)
 	}
-	all[[crypto.SignatureLength]byte(signature)] = of
-	c.signatures = all
+	c.signatures[key] = of
 	return nil
 }
 

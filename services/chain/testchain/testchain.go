@@ -61,6 +61,7 @@ type Chain struct {
 	asking  *asking      // by that call, or the draft of the next block
 	version uint64       // grows with each call
 	broken  bool         // the chain must be opened again
+	opening bool         // the journal is replayed: one goroutine has the chain
 	work    int          // calls and blocks since the journal's last checkpoint
 	states  *states
 	origin  *origin            // of a fork
@@ -73,7 +74,7 @@ type Chain struct {
 	index   map[common.Hash]place // of transactions
 	begins  uint64                // how often the chain began, in this process
 	shown   time.Time             // when the last block became it; zero: before this process
-	lines   *console.Lines        // that contracts print in the call that is being made; nil while the journal is replayed
+	lines   *console.Lines        // that contracts print in the call that is being made; nil: they are not read
 	root    common.Hash           // of the state after the last block and what was written since
 	fees    bool                  // blocks have what waits in the order of its tips
 	settings
@@ -100,7 +101,7 @@ type settings struct {
 	gasLimit     uint64 // 0: as before
 	impersonated map[common.Address]bool
 	everybody    bool                 // all accounts are impersonated
-	signatures   execution.Signatures // replaced by others, never changed: executions read it
+	signatures   execution.Signatures // replaced by others, not changed, once the chain is open: executions read it
 }
 
 // forNext are the clock and what calls have set for the next block, which a snapshot brings back.
@@ -150,8 +151,9 @@ type Options struct {
 	Fail func(error) // receives the error after which the chain must be opened again
 	// Still has no blocks made at intervals: for a look at the chain as it is.
 	Still bool
-	// Signed refuses transactions without a signature, whatever accounts are impersonated.
-	Signed bool
+	// Reachable is for a node that other machines reach: it refuses transactions without a signature, whatever
+	// accounts are impersonated, and what contracts print is not in the log.
+	Reachable bool
 	// Checkpoint is the number of calls and blocks from which on Open and Close have the journal begin
 	// again with the chain as it is; 0: 2,000.
 	Checkpoint int
@@ -166,6 +168,7 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chai
 	}
 	o.Checkpoint = cmp.Or(o.Checkpoint, defaultCheckpoint)
 	c := &Chain{o: o, log: wal.New(files, wal.Options{Commit: wal.Group}), wake: make(chan struct{}, 1), grown: make(chan struct{}), more: make(chan struct{}), reads: map[uint64][]*read{}}
+	c.ahead.warming, c.opening = make(chan struct{}, 1), true
 	rand.Read(c.started[:]) // never fails
 	from, kept, err := c.lastCheckpoint(ctx)
 	if err == nil {
@@ -180,7 +183,10 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chai
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the test chain in %s: %w", dir, err), c.log.Close())
 	}
-	c.reads, c.lines = nil, console.New("")
+	c.reads, c.opening = nil, false
+	if !o.Reachable {
+		c.lines = console.New("")
+	}
 	c.shorten()
 	ctx, c.stop = context.WithCancel(context.Background())
 	if !o.Still {

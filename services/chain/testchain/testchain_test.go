@@ -38,7 +38,9 @@ func open(t *testing.T, dir string) *suite {
 
 func openAs(t *testing.T, dir string, o testchain.Options) *suite {
 	t.Helper()
-	o.Log = slog.New(slog.DiscardHandler)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 	c, err := testchain.Open(t.Context(), dir, nil, o)
 	if err != nil {
 		t.Fatal(err)
@@ -91,17 +93,23 @@ func (s *suite) sendTo(contract common.Address) common.Hash {
 
 func (s *suite) sign(tx *types.DynamicFeeTx) common.Hash {
 	s.t.Helper()
-	nonce, _ := s.Nonce(from)
-	tx.ChainID, tx.Nonce, tx.GasFeeCap, tx.GasTipCap = s.Genesis().Config.ChainID, nonce, big.NewInt(1e11), big.NewInt(1)
-	raw, err := types.MustSignNewTx(key, types.LatestSigner(s.Genesis().Config), tx).MarshalBinary()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	done := s.Submit(context.Background(), [][]byte{raw})[0]
+	done := s.Submit(context.Background(), [][]byte{s.signed(tx)})[0]
 	if done.Err != nil {
 		s.t.Fatal(done.Err)
 	}
 	return done.Hash
+}
+
+// signed signs a transaction with the next nonce, or one after it.
+func (s *suite) signed(tx *types.DynamicFeeTx) []byte {
+	s.t.Helper()
+	nonce, _ := s.Nonce(from)
+	tx.ChainID, tx.Nonce, tx.GasFeeCap, tx.GasTipCap = s.Genesis().Config.ChainID, nonce+tx.Nonce, big.NewInt(1e11), big.NewInt(1)
+	raw, err := types.MustSignNewTx(key, types.LatestSigner(s.Genesis().Config), tx).MarshalBinary()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return raw
 }
 
 // image is what clients can see of the chain.

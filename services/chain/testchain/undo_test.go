@@ -383,7 +383,7 @@ func TestSigned(t *testing.T) {
 		t.Error(done.Err)
 	}
 	s.close()
-	s = openAs(t, dir, testchain.Options{Signed: true, Fail: func(err error) { t.Error(err) }})
+	s = openAs(t, dir, testchain.Options{Reachable: true, Fail: func(err error) { t.Error(err) }})
 	defer s.close()
 	if done := s.Submit(t.Context(), [][]byte{s.marked(1)})[0]; !errors.Is(done.Err, types.ErrInvalidSig) {
 		t.Errorf("a transaction without a signature: %v", done.Err)

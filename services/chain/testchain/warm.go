@@ -1,6 +1,7 @@
 package testchain
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -16,7 +17,7 @@ import (
 // mines and writes are the calls that need the state: those that make a block of what waits, and those that
 // write to an account.
 var (
-	mines  = []string{submit, "evm_mine", mineSpaced, "hardhat_mine", "anvil_setAutomine"}
+	mines  = []string{submit, "evm_mine", mineSpaced, "hardhat_mine", setAutomine}
 	writes = []string{"anvil_setBalance", addBalance, "anvil_setCode", "anvil_setNonce", "anvil_setStorageAt"}
 )
 
@@ -26,7 +27,7 @@ var (
 func (c *Chain) warm(a *asking, method string, params json.RawMessage) error {
 	switch {
 	case slices.Contains(mines, method):
-		return c.warmBlock(a, method == submit, params)
+		return c.warmBlock(a, method, params)
 	case slices.Contains(writes, method):
 		return c.warmAccount(a, params)
 	}
@@ -58,8 +59,8 @@ func (c *Chain) warmAccount(a *asking, params json.RawMessage) error {
 	return db.Error()
 }
 
-// warmBlock executes what the next block will have, with the transaction of a record, and throws it away.
-func (c *Chain) warmBlock(a *asking, submitted bool, params json.RawMessage) error {
+// warmBlock executes what the next block will have, and throws it away, if the call will make one.
+func (c *Chain) warmBlock(a *asking, method string, params json.RawMessage) error {
 	c.mu.RLock()
 	if c.origin == nil {
 		c.mu.RUnlock()
@@ -68,76 +69,113 @@ func (c *Chain) warmBlock(a *asking, submitted bool, params json.RawMessage) err
 	k := c.clock
 	header, err := c.header(k.next(clockNow()))
 	db, failed := gethstate.New(c.root, c.states.by(a))
-	parent, pool, known, made := c.head(), slices.Clone(c.pool), c.signatures, !submitted || c.automines()
+	parent, pool, known := c.head(), slices.Clone(c.pool), c.signatures
 	c.mu.RUnlock()
 	if err != nil || failed != nil {
 		return nil // the call says what is wrong
 	}
-	if submitted {
-		tx, err := decoded(params)
-		if err != nil {
+	makes := true
+	switch method {
+	case submit:
+		pool, makes = c.warmSubmitted(db, params)
+	case setAutomine:
+		var on bool
+		if jsonrpc.Params(params, 1, &on) != nil || !on {
 			return nil
 		}
-		pool = append(pool, tx)
+		executable, _ := c.content(db, pool)
+		makes = len(executable) > 0
 	}
-	if !made { // the transaction only waits
-		db.GetBalance(c.sender(pool[len(pool)-1]))
+	if !makes {
 		return db.Error()
 	}
-	b := c.executor.BuildTest(parent, header, db, elders{c, a}, known, nil)
+	below := &unlockedAncestors{c: c, asking: a}
+	b := c.executor.BuildTest(parent, header, db, below, known, nil)
 	defer b.Abandon()
 	for _, tx := range pool {
-		if a.ctx.Err() != nil || db.Error() != nil {
+		if a.ctx.Err() != nil || db.Error() != nil || below.missed != nil {
 			break
 		}
 		_ = b.Add(tx) // it may be of a later block
 	}
-	return db.Error()
+	return cmp.Or(db.Error(), below.missed, a.ctx.Err())
 }
 
-// elders are ancestors for what is executed without the lock.
-type elders struct {
+// warmSubmitted reads the account of the transaction of a record, and returns what waits with it, if the call
+// makes a block.
+func (c *Chain) warmSubmitted(db *gethstate.StateDB, params json.RawMessage) (pool []*types.Transaction, makes bool) {
+	tx, err := decoded(params)
+	if err != nil {
+		return nil, false
+	}
+	from := c.sender(tx)
+	if db.GetBalance(from); db.Error() != nil { // judge finds it read, under the lock
+		return nil, false
+	}
+	c.mu.RLock()
+	replaced, err := c.judge(db, tx, int(tx.Size()))
+	pool, makes = slices.Clone(c.pool), c.automines()
+	c.mu.RUnlock()
+	switch {
+	case err != nil || !makes: // the call says what is wrong, or has it wait
+		return nil, false
+	case replaced >= 0:
+		pool[replaced] = tx
+	default:
+		pool = append(pool, tx)
+	}
+	return pool, tx.Nonce() < c.nonce(db, pool, from)
+}
+
+// unlockedAncestors are ancestors for what is executed without the lock.
+type unlockedAncestors struct {
 	c      *Chain
 	asking *asking
+	missed error // why a block of another node could not be read
 }
 
 // Header implements execution.Ancestors.
-func (e elders) Header(n uint64) *types.Header {
-	if block := e.Block(n); block != nil {
+func (u *unlockedAncestors) Header(n uint64) *types.Header {
+	if block := u.Block(n); block != nil {
 		return block.Header()
 	}
-	e.c.mu.RLock()
-	o := e.c.origin
-	e.c.mu.RUnlock()
+	u.c.mu.RLock()
+	o := u.c.origin
+	u.c.mu.RUnlock()
 	if o == nil || n >= o.number {
 		return nil
 	}
-	header, _ := o.ancestor(e.asking, n) // the call reads it again, and reports why it cannot
+	header, err := o.ancestor(u.asking, n)
+	u.missed = cmp.Or(u.missed, err)
 	return header
 }
 
 // Block implements execution.Ancestors.
-func (e elders) Block(n uint64) *types.Block {
-	e.c.mu.RLock()
-	defer e.c.mu.RUnlock()
-	return ancestors{e.c}.Block(n)
+func (u *unlockedAncestors) Block(n uint64) *types.Block {
+	u.c.mu.RLock()
+	defer u.c.mu.RUnlock()
+	return ancestors{u.c}.Block(n)
 }
 
-var _ execution.Ancestors = elders{}
+var _ execution.Ancestors = (*unlockedAncestors)(nil)
 
 // warmAhead is warm for the draft of the next block, after each call that changed the chain: one goroutine
 // reads, and the others wait for it.
 func (c *Chain) warmAhead(ctx context.Context) error {
 	a := &c.ahead
-	a.warming.Lock()
-	defer a.warming.Unlock()
+	select {
+	case a.warming <- struct{}{}:
+		defer func() { <-a.warming }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	c.mu.RLock()
 	version := c.version
 	c.mu.RUnlock()
 	if a.warm == version+1 {
 		return nil
 	}
-	err := c.warmBlock(newAsking(ctx), false, nil)
+	err := c.warmBlock(newAsking(ctx), "", nil)
 	if err == nil {
 		a.warm = version + 1
 	}

@@ -66,64 +66,104 @@ func (m *methods) overhear(ctx context.Context, s *scene) {
 	_, _ = m.print(ctx, &once, "eth_estimateGas")
 }
 
-// search estimates gas where ecrecover answers accounts that were named, of which the estimator does not
-// know: it executes with less and less gas.
+// search is the estimator's search where ecrecover answers accounts that were named, of which it does not
+// know: with its bounds, its first guesses and its errors, so that a name changes no other estimate.
 func (m *methods) search(ctx context.Context, s *scene) (any, error) {
 	high, err := m.affordable(s)
 	if err != nil {
 		return nil, err
 	}
+	if to := s.message.To; to != nil && len(s.message.Payload()) == 0 && s.db.GetCodeSize(*to) == 0 {
+		if result, err := m.with(ctx, s, params.TxGas); err == nil && result != nil && !result.Failed() {
+			return hexutil.Uint64(result.UsedGas), nil
+		}
+	}
 	result, err := m.with(ctx, s, high)
 	switch {
 	case err != nil:
 		return nil, err
+	case result == nil, errors.Is(result.Err, vm.ErrOutOfGas):
+		return nil, fmt.Errorf("gas required exceeds allowance (%d)", high)
 	case errors.Is(result.Err, vm.ErrExecutionReverted):
 		return nil, reverted(result.Revert())
-	case errors.Is(result.Err, vm.ErrOutOfGas):
-		return nil, fmt.Errorf("gas required exceeds allowance (%d)", high)
 	case result.Err != nil:
 		return nil, result.Err
 	}
 	low := result.UsedGas - 1
-	for low+1 < high && float64(high-low) >= overshoot*float64(high) {
-		middle := min((low+high)/2, 2*low) // most calls need little more than they use
-		result, err := m.with(ctx, s, middle)
-		switch {
-		case errors.Is(err, core.ErrIntrinsicGas), errors.Is(err, core.ErrFloorDataGas), err == nil && result.Failed():
-			low = middle
-		case err != nil:
-			return nil, err
-		default:
-			high = middle
+	try := func(gas uint64) error {
+		result, err := m.with(ctx, s, gas)
+		if err == nil && result != nil && !result.Failed() {
+			high = gas
+		} else {
+			low = gas
 		}
+		return err
+	}
+	if likely := (result.MaxUsedGas + params.CallStipend) * 64 / 63; likely < high {
+		err = try(likely)
+	}
+	for err == nil && low+1 < high && float64(high-low)/float64(high) >= overshoot {
+		err = try(min(low+(high-low)/2, 2*low)) // most calls need little more than they use
+	}
+	if err != nil {
+		return nil, err
 	}
 	return hexutil.Uint64(high), nil
 }
 
-// affordable is the most gas that the sender of a call can pay.
+// affordable is the most gas with which a call is tried: that of its block, or what it names, as far as a
+// transaction may have it and its sender can pay it.
 func (m *methods) affordable(s *scene) (uint64, error) {
+	config, number, time := m.chain.Config(), s.header.Number, s.header.Time
 	gas := s.header.GasLimit
 	if s.message.Gas != nil && uint64(*s.message.Gas) >= params.TxGas {
 		gas = uint64(*s.message.Gas)
 	}
-	gas = min(gas, m.o.Gas)
-	_, price, _ := s.message.prices(s.baseFee)
-	if price.IsZero() {
-		return gas, nil
+	if config.IsOsaka(number, time) && !config.IsAmsterdam(number, time) { // EIP-7825
+		gas = min(gas, params.MaxTxGas)
 	}
-	left, value := new(uint256.Int), number(s.message.Value)
-	if _, under := left.SubOverflow(s.db.GetBalance(s.message.From), value); under {
+	msg := s.message.core(s.baseFee, 0)
+	if msg.GasFeeCap.IsZero() {
+		return min(gas, m.o.Gas), nil
+	}
+	left := s.db.GetBalance(msg.From).Clone()
+	if msg.Value.Cmp(left) >= 0 {
 		return 0, core.ErrInsufficientFundsForTransfer
 	}
-	if left.Div(left, price); left.IsUint64() {
+	left.Sub(left, msg.Value)
+	if config.IsCancun(number, time) && len(msg.BlobHashes) > 0 {
+		blobs := uint256.NewInt(uint64(len(msg.BlobHashes)) * params.BlobTxBlobGasPerBlob)
+		if blobs.Mul(blobs, msg.BlobGasFeeCap); blobs.Cmp(left) >= 0 {
+			return 0, core.ErrInsufficientFunds
+		}
+		left.Sub(left, blobs)
+	}
+	if left.Div(left, msg.GasFeeCap); left.IsUint64() {
 		gas = min(gas, left.Uint64())
 	}
-	return gas, nil
+	return min(gas, m.o.Gas), nil
 }
 
-// with executes a call over a copy of its state with some gas.
+// with executes a call over a copy of its state with some gas. The result is nil where that does not even
+// begin it.
 func (m *methods) with(ctx context.Context, s *scene, gas uint64) (*core.ExecutionResult, error) {
 	once := *s
 	once.db, once.message.Gas = s.db.Copy(), (*hexutil.Uint64)(&gas)
-	return m.execute(ctx, &once)
+	msg, env := m.prepare(&once)
+	evm := vm.NewEVM(env, once.db, m.chain.Config(), vm.Config{NoBaseFee: true})
+	defer evm.Release()
+	evm.SetPrecompiles(once.precompiles)
+	defer watch(ctx, evm)()
+	result, err := core.ApplyMessage(evm, msg, nil)
+	switch {
+	case once.failed() != nil:
+		return nil, once.failed()
+	case evm.Cancelled():
+		return nil, m.aborted(ctx)
+	case errors.Is(err, core.ErrIntrinsicGas):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("failed with %d gas: %w", gas, err)
+	}
+	return result, nil
 }

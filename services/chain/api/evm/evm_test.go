@@ -19,6 +19,7 @@ import (
 	"dyno/services/chain/api"
 	"dyno/services/chain/api/evm"
 	"dyno/services/chain/blockchain"
+	"dyno/services/chain/execution"
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/jsonrpc"
 )
@@ -93,7 +94,7 @@ var patient = evm.Options{Gas: 50_000_000, Timeout: time.Hour, MaxTrace: 16 << 2
 
 func TestMethods(t *testing.T) {
 	n := node(t)
-	for name, test := range map[string]func(*testing.T, api.Backend){"call": testCall, "estimate": testEstimate, "timeout": testTimeout, "trace": testTrace} {
+	for name, test := range map[string]func(*testing.T, api.Backend){"call": testCall, "estimate": testEstimate, "estimates": testEstimates, "timeout": testTimeout, "trace": testTrace} {
 		t.Run(name, func(t *testing.T) { test(t, n) })
 	}
 }
@@ -149,7 +150,7 @@ func testCall(t *testing.T, n api.Backend) {
 }
 
 func testEstimate(t *testing.T, n api.Backend) {
-	all := evm.Methods(n, patient)
+	all, named := evm.Methods(n, patient), evm.Methods(naming(n), patient)
 	for _, c := range []struct{ what, params, want string }{
 		{"transfer", `[{"to":` + rich + `}]`, `"0x5208"`},
 		{"code", with("600160005500") + `]`, `"0xa9da"`},
@@ -160,6 +161,52 @@ func testEstimate(t *testing.T, n api.Backend) {
 	} {
 		if got := ask(t, all, "eth_estimateGas", c.params); got != c.want {
 			t.Errorf("%s: %s, want %s", c.what, got, c.want)
+		}
+		if got := ask(t, named, "eth_estimateGas", c.params); got != c.want {
+			t.Errorf("%s, with a named signature: %s, want %s", c.what, got, c.want)
+		}
+	}
+}
+
+// naming is the node with an account that was named for a signature which nothing has.
+func naming(n api.Backend) api.Backend {
+	n.Signatures = func() execution.Signatures { return execution.Signatures{{}: {}} }
+	return n
+}
+
+// With and without named signatures, and by the rules of Osaka, too, estimates and their errors are the same.
+func testEstimates(t *testing.T, n api.Backend) {
+	osaka, config := *n.Genesis, *n.Genesis.Config
+	config.OsakaTime, osaka.Config = new(uint64), &config
+	later := n
+	later.Genesis = &osaka
+	calls, leaves := "60005f5f5f5f73"+code[3:43]+"5af1", "5a61ea6010600b575f5ffd5b00" // itself without end; reverts with less than 60,000 gas
+	for rules, n := range map[string]api.Backend{"": n, "Osaka": later} {
+		plain, named := evm.Methods(n, patient), evm.Methods(naming(n), patient)
+		for _, params := range []string{
+			`[{"to":` + rich + `,"accessList":[{"address":` + code + `,"storageKeys":[]}]}]`,
+			`[{"to":` + rich + `,"value":"0x1"}]`,
+			`[{"from":` + rich + `,"to":` + rich + `,"value":"0x1"},"latest",{` + rich + `:{"balance":"0x1"}}]`,
+			`[{"from":` + rich + `,"to":` + rich + `,"value":"0x5","gasPrice":"0x77359400"},"latest",{` + rich + `:{"balance":"0x5"}}]`,
+			`[{"from":` + rich + `,"to":` + rich + `,"value":"0x5","gasPrice":"0x77359400"},"latest",{` + rich + `:{"balance":"0x6"}}]`,
+			`[{"from":` + rich + `,"to":` + rich + `,"gasPrice":"0x1"},"latest",{` + rich + `:{"balance":"0xffffffff"}}]`,
+			`[{"from":` + rich + `,"to":` + rich + `,"maxFeePerGas":"0x77359400"},"latest",{` + rich + `:{"balance":"0xffffffffffff"}}]`,
+			`[{"from":` + rich + `,"to":` + rich + `,"maxFeePerBlobGas":"0x5","blobVersionedHashes":["0x01` + strings.Repeat("0", 62) + `"],"maxFeePerGas":"0x1"},"latest",{` + rich + `:{"balance":"0x5"}}]`,
+			`[{"to":` + code + `,"data":"0x1234","gas":"0x5208"}]`,
+			`[{"to":` + code + `,"data":"0x` + strings.Repeat("12", 100) + `","gas":"0x5500"}]`,
+			`[{"to":` + code + `,"data":"0x` + strings.Repeat("12", 3000) + `"}]`,
+			`[{"data":"0x60aa60005260206000f3"}]`,
+			with(calls) + `]`,
+			with(leaves) + `]`,
+			with("5f355f55") + `]`,
+			with("fe") + `]`,
+			strings.Replace(with(loop[3:len(loop)-1])+`]`, `"from"`, `"gas":"0x2000000","from"`, 1),
+			`[{"to":"0x` + zero[1:] + `1","data":"0x1234"}]`,
+		} {
+			want := ask(t, plain, "eth_estimateGas", params)
+			if got := ask(t, named, "eth_estimateGas", params); got != want {
+				t.Errorf("%s %s: with a named signature %s, without %s", rules, params, got, want)
+			}
 		}
 	}
 }
