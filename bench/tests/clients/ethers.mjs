@@ -6,6 +6,11 @@ import { abi, bytecode, until } from "./contract.mjs";
 
 const phrase = "test test test test test test test test test test test junk";
 
+// ethers removes a filter in the background: that may be under way when the provider is destroyed.
+process.on("unhandledRejection", (e) => {
+  if (e?.operation !== "eth_uninstallFilter") throw e;
+});
+
 export async function run(url, check) {
   const node = new JsonRpcProvider(url, undefined, { pollingInterval: 50 });
   const socket = new WebSocketProvider(url.replace(/^http/, "ws"));
