@@ -135,7 +135,7 @@ func (f figure) in(row map[string]any) (v measure, ok bool) {
 	if of, _ := interval.([]any); len(of) == 2 {
 		v, _ = between([]any{at, of[0], of[1]})
 	}
-	return v, at > 0
+	return v, at != 0
 }
 
 // between reads a value and the ends of its interval.

@@ -261,8 +261,10 @@ func verdict(kind, claimed string, lo, hi float64) (string, error) {
 		return "", fmt.Errorf("claimed is %q; beside a figure it is a number above 0, or >1 or <1 for a ratio", claimed)
 	case kind == "ratio" && value == 1 && !direction:
 		return "", fmt.Errorf("no interval can show the ratio 1; claimed is another one, or a direction: >1 or <1")
-	case kind == "function" || lo < 0 || kind == "ratio" && lo == 0 || lo > hi:
+	case kind == "function" || kind == "ratio" && lo <= 0 || lo > hi:
 		return "", fmt.Errorf("an interval [%g, %g] cannot judge a claim of the kind %s", lo, hi, kind)
+	case hi < 0: // and what is claimed is above 0
+		return "does not hold", nil
 	}
 	if kind == "ratio" && (claimed == "<1" || value < 1) { // less is the effect
 		lo, hi, value = 1/hi, 1/lo, 1/value
@@ -308,6 +310,7 @@ func TestVerdict(t *testing.T) {
 		{"absolute", "100", 101, 110, "larger"},
 		{"absolute", "100", 0.5, 99, "smaller"},
 		{"absolute", "0.4", 0, 0.1, "smaller"},
+		{"absolute", "0.4", -0.1, -0.05, "does not hold"},
 		{"ratio", "1", 0.9, 1.1, ""},
 		{"ratio", "", 0.9, 1.1, ""},
 		{"ratio", ">2", 0.9, 1.1, ""},

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/freeport"
 	"dyno/parts/quicktest"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -25,6 +26,24 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"dyno": main,
 	})
+}
+
+// freeAddress returns an address whose port is below the range that systems use for outgoing
+// connections. A UDP socket reserves it until the test ends, as those of dyno/parts/freeport do: tests of
+// other packages then choose another port, also while no server listens there.
+func freeAddress(t *testing.T) string {
+	for {
+		address := fmt.Sprintf("127.0.0.1:%d", 20000+rand.N(10_000))
+		reserved, err := net.ListenPacket("udp", address)
+		if err != nil {
+			continue
+		}
+		t.Cleanup(func() { reserved.Close() })
+		if l, err := net.Listen("tcp", address); err == nil {
+			l.Close()
+			return address
+		}
+	}
 }
 
 // The scripts run the command as a user does, and check exit code, stdout and stderr.
@@ -38,11 +57,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("ROOT", root+"/../..")
 			env.Setenv("HOME", env.WorkDir)
-			nats, err := freeport.Loopback(1) // at which no server listens yet
-			if err != nil {
-				return err
-			}
-			env.Setenv("NATS", nats[0].String())
+			env.Setenv("NATS", freeAddress(t))
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
 			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "PATH"} { // for scenarios that build programs
 				if v := os.Getenv(name); v != "" {
