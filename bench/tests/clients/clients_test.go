@@ -31,8 +31,6 @@ func TestClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	install(t, scripts, "a client")
-	var builds processtest.Builds
-	defer builds.Remove()
 	command := []string{builds.Program(t, "dyno/services/chain/cmd/chaind"), "serve", "--lame-duck=0", "--data=" + filepath.Join(t.TempDir(), "data")}
 	free, err := freeport.Loopback(1)
 	if err != nil {
@@ -64,6 +62,15 @@ func TestClients(t *testing.T) {
 		t.Error("the client did not see a block after the restart: ", err)
 	}
 	processtest.Stop(t, chaind)
+}
+
+// builds are the programs, each built once for all tests.
+var builds processtest.Builds
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	builds.Remove()
+	os.Exit(code)
 }
 
 // patience bounds a command; it is reached only when one fails.

@@ -37,8 +37,6 @@ const (
 // A Go program with go-ethereum's own client: a bound contract, arrays, subscriptions, reverts.
 func TestGoEthereum(t *testing.T) {
 	quicktest.Skip(t, "builds chaind")
-	var builds processtest.Builds
-	defer builds.Remove()
 	chaind := processtest.Start(t, builds.Program(t, "dyno/services/chain/cmd/chaind"), "serve", "--listen=127.0.0.1:0", "--lame-duck=0", "--data="+t.TempDir())
 	defer processtest.Stop(t, chaind)
 	for _, scheme := range []string{"http", "ws"} {

@@ -21,8 +21,6 @@ import (
 // node is a chaind that is served with further flags until the test ends, and its URL.
 func node(t *testing.T, flags ...string) (url string) {
 	t.Helper()
-	var builds processtest.Builds
-	t.Cleanup(func() { builds.Remove() })
 	command := []string{builds.Program(t, "dyno/services/chain/cmd/chaind"), "serve", "--listen=127.0.0.1:0", "--lame-duck=0", "--data=" + filepath.Join(t.TempDir(), "data")}
 	chaind := processtest.Start(t, append(command, flags...)...)
 	t.Cleanup(func() { processtest.Stop(t, chaind) })

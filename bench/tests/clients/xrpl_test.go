@@ -25,8 +25,6 @@ func TestXRPL(t *testing.T) {
 		t.Fatal(err)
 	}
 	install(t, scripts, "xrpl.js")
-	var builds processtest.Builds
-	defer builds.Remove()
 	ledgersync := builds.Program(t, "dyno/services/ledger/cmd/ledgersync")
 	free, err := freeport.Loopback(2)
 	if err != nil {
