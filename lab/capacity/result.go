@@ -145,6 +145,8 @@ func whyNot(runs []*record.Run, warnings []string) (reason, bound string) {
 		return warnings[0], ""
 	case last != nil:
 		return last.Invalid, ""
+	case slices.ContainsFunc(runs, func(r *record.Run) bool { return r.Spec.Role == record.RoleSweep }):
+		return "the rates are given, and no capacity is searched", ""
 	}
 	return "nothing was measured", ""
 }
