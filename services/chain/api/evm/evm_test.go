@@ -176,10 +176,11 @@ func naming(n api.Backend) api.Backend {
 
 // With and without named signatures, and by the rules of Osaka, too, estimates and their errors are the same.
 func testEstimates(t *testing.T, n api.Backend) {
-	osaka, config := *n.Genesis, *n.Genesis.Config
-	config.OsakaTime, osaka.Config = new(uint64), &config
+	whole, own, config := *n.Genesis, *n.Genesis.Genesis, *n.Genesis.Config // those of n are other tests', too
+	config.OsakaTime = new(uint64)
+	whole.Genesis, own.Config = &own, &config
 	later := n
-	later.Genesis = &osaka
+	later.Genesis = &whole
 	calls, leaves := "60005f5f5f5f73"+code[3:43]+"5af1", "5a61ea6010600b575f5ffd5b00" // itself without end; reverts with less than 60,000 gas
 	for rules, n := range map[string]api.Backend{"": n, "Osaka": later} {
 		plain, named := evm.Methods(n, patient), evm.Methods(naming(n), patient)
