@@ -82,9 +82,10 @@ figures: ## how old each table of figures is, in commits of what it measured, an
 
 # Those of scenarios/peers/chain.yaml, as they are published: no go.mod of ours requires them, because the one build list of the
 # workspace would get their versions of what services use, and CI would compile them. Colyseus comes from npm.
-rivals: ## the rivals of chaind, geth and CometBFT, and of arenad, Colyseus, into dyno-out (5 minutes, once)
+rivals: ## the rivals of chaind, geth, CometBFT and anvil, and of arenad, Colyseus, into dyno-out (5 minutes, once)
 	@mkdir -p dyno-out; failed=; for p in github.com/ethereum/go-ethereum/cmd/geth@v1.17.10 github.com/cometbft/cometbft/cmd/cometbft@v1.0.1; do \
 	  GOBIN="$(CURDIR)/dyno-out" go install $$p || failed="$$failed $$p"; done; \
+	npm install --no-fund --no-audit --prefix dyno-out/foundry @foundry-rs/anvil-linux-amd64@1.7.1 || failed="$$failed anvil"; \
 	go run ./bench/peers/colyseus install --program dyno-out/colyseus || failed="$$failed Colyseus"; \
 	test -z "$$failed" || { echo "not built, and left out of the comparison:$$failed"; exit 1; }
 

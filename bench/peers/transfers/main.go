@@ -6,6 +6,7 @@
 //	transfers --rows rows.ndjson --work commits --url http://127.0.0.1:8545/ --array 100
 //	transfers --rows rows.ndjson --work commits --url ws://127.0.0.1:8545/ ...
 //	transfers --rows rows.ndjson --work commits --rival geth --program FILE --genesis FILE --data DIR
+//	transfers --rows rows.ndjson --work commits --rival anvil --program FILE --genesis FILE --data DIR
 //	transfers --rows rows.ndjson --work commits --rival cometbft --program FILE --data DIR
 //
 // Rows are the lines of chaind gen --format rows. A connection has one array in flight, or with
@@ -51,9 +52,9 @@ func main() {
 	flag.StringVar(&o.url, "url", "", "`URL` of the node, http or ws")
 	flag.IntVar(&o.array, "array", 100, "calls in an array")
 	flag.IntVar(&o.connections, "connections", 32, "connections, each with one array in flight")
-	flag.StringVar(&o.rival.name, "rival", "", "geth or cometbft: start it, instead of --url")
+	flag.StringVar(&o.rival.name, "rival", "", "geth, anvil or cometbft: start it, instead of --url")
 	flag.StringVar(&o.rival.program, "program", "", "`file` of the rival's program")
-	flag.StringVar(&o.rival.genesis, "genesis", "", "`file` of geth's genesis, which chaind gen writes")
+	flag.StringVar(&o.rival.genesis, "genesis", "", "`file` of the genesis of geth or anvil, which chaind gen writes")
 	flag.StringVar(&o.rival.data, "data", "", "empty `folder` of the rival's chain")
 	flag.IntVar(&o.rival.period, "period", 0, "`seconds` from one block of geth to the next; 0: as soon as there are transfers")
 	flag.Parse()

@@ -38,11 +38,17 @@ func (r rival) start(ctx context.Context) (kind dialect, url string, stop func()
 			return kind, "", nil, errors.New("--rival geth needs --genesis")
 		}
 		prepare, serve = r.geth(host)
+	case "anvil":
+		kind = ethereum
+		if r.genesis == "" {
+			return kind, "", nil, errors.New("--rival anvil needs --genesis")
+		}
+		prepare, serve = r.anvil(host)
 	case "cometbft":
 		kind = cometbft
 		prepare, serve = r.cometbft(host)
 	default:
-		return kind, "", nil, fmt.Errorf("--rival %s: there are geth and cometbft", r.name)
+		return kind, "", nil, fmt.Errorf("--rival %s: there are geth, anvil and cometbft", r.name)
 	}
 	if out, err := exec.CommandContext(ctx, prepare[0], prepare[1:]...).CombinedOutput(); err != nil {
 		return kind, "", nil, fmt.Errorf("preparing %s, which `make rivals` builds: %w: %.300s", r.name, err, out)
@@ -76,6 +82,14 @@ func (r rival) geth(host string) (prepare, serve []string) {
 			"--txpool.accountslots", "100000", "--txpool.globalslots", "1000000",
 			"--txpool.accountqueue", "100000", "--txpool.globalqueue", "1000000", "--txpool.pricelimit", "1",
 			"--miner.gasprice", "1", "--miner.gaslimit", "1000000000", "--history.logs.disable"}
+}
+
+// anvil returns the commands of Foundry's test node, which makes a block of each transfer. --version
+// has it say that it is there.
+func (r rival) anvil(host string) (prepare, serve []string) {
+	address, port, _ := net.SplitHostPort(host)
+	return []string{r.program, "--version"},
+		[]string{r.program, "--host", address, "--port", port, "--init", r.genesis, "--quiet"}
 }
 
 // cometbft returns the commands of a single validator with the kvstore in its process. It waits for

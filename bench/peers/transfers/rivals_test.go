@@ -13,12 +13,18 @@ import (
 	"testing"
 )
 
-// pretend is a rival: its preparation makes a file, without which it does not serve.
+// pretend is a rival: its preparation makes a file, without which it does not serve. anvil has none.
 func pretend(name string, args []string) {
 	after := func(flag string) string { return args[slices.Index(args, flag)+1] }
 	home, listen := "--datadir", ""
-	if name == "cometbft" {
+	switch name {
+	case "cometbft":
 		home = "--home"
+	case "anvil":
+		if args[0] != "--version" {
+			pretended(name, net.JoinHostPort(after("--host"), after("--port")))
+		}
+		return
 	}
 	prepared := filepath.Join(after(home), "prepared")
 	if args[0] == "init" {
@@ -36,6 +42,10 @@ func pretend(name string, args []string) {
 	} else {
 		listen = net.JoinHostPort(after("--http.addr"), after("--http.port"))
 	}
+	pretended(name, listen)
+}
+
+func pretended(name, listen string) {
 	err := http.ListenAndServe(listen, &node{seen: map[string]bool{}, blocks: make(chan int, 64), comet: name == "cometbft"})
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
@@ -48,7 +58,7 @@ func TestRivals(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := rows(t, 100_000, `{"raw":"`+transfer+`"}`)
-	for _, name := range []string{"geth", "cometbft"} {
+	for _, name := range []string{"geth", "anvil", "cometbft"} {
 		t.Setenv("TRANSFERS_RIVAL", name)
 		for _, array := range []int{1, 10} {
 			totals, err := drive(t, options{rows: path, work: "commits", array: array, connections: 2,

@@ -44,6 +44,7 @@ func (m *methods) createAccessList(ctx context.Context, params []byte) (any, err
 		return nil, err
 	}
 	s.header, s.baseFee = s.original, s.original.BaseFee
+	s.precompiles = m.precompiles(s)
 	if err := changed.apply(s.db, nil); err != nil {
 		return nil, err
 	}
@@ -84,20 +85,9 @@ func (m *methods) access(ctx context.Context, s *scene, t *logger.AccessListTrac
 	once := *s
 	once.db = s.db.Copy()
 	msg, env := m.prepare(&once)
-	evm := vm.NewEVM(env, once.db, m.chain.Config(), vm.Config{Tracer: t.Hooks(), NoBaseFee: true})
-	defer evm.Release()
-	m.signatures().SetIn(evm)
-	defer watch(ctx, evm)()
-	result, err := core.ApplyMessage(evm, msg, nil)
-	switch {
-	case once.failed() != nil:
-		return nil, once.failed()
-	case evm.Cancelled():
-		return nil, m.aborted(ctx)
-	case err != nil:
-		return nil, fmt.Errorf("failed to apply transaction: %v err: %v", s.message.transaction(msg, m.chain.Config().ChainID, s.baseFee != nil).Hash(), err)
-	}
-	return result, nil
+	return m.apply(ctx, &once, msg, env, t.Hooks(), nil, func(err error) error {
+		return fmt.Errorf("failed to apply transaction: %v err: %v", s.message.transaction(msg, m.chain.Config().ChainID, s.baseFee != nil).Hash(), err)
+	})
 }
 
 // known are the addresses that a transaction need not list.

@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/state"
+	"github.com/ethereum/go-ethereum/core/tracing"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/rpc"
@@ -68,10 +69,16 @@ func (m *methods) set(s *scene, changed accounts, seen *block) (err error) {
 		return err
 	}
 	s.random = seen.PrevRandao
-	rules := m.chain.Config().Rules(s.header.Number, s.header.Difficulty.Sign() == 0 || s.random != nil, s.header.Time)
-	s.precompiles = vm.ActivePrecompiledContracts(rules)
-	m.signatures().ApplyTo(s.precompiles)
+	s.precompiles = m.precompiles(s)
 	return changed.apply(s.db, s.precompiles)
+}
+
+// precompiles are the precompiled contracts that the call of a scene sees.
+func (m *methods) precompiles(s *scene) vm.PrecompiledContracts {
+	rules := m.chain.Config().Rules(s.header.Number, s.header.Difficulty.Sign() == 0 || s.random != nil, s.header.Time)
+	all := vm.ActivePrecompiledContracts(rules)
+	m.signatures().ApplyTo(all)
+	return all
 }
 
 func (m *methods) call(ctx context.Context, params []byte) (any, error) {
@@ -124,18 +131,25 @@ func (s *scene) failed() error { return cmp.Or(s.chain.missed, s.db.Error()) }
 // execute executes a call once.
 func (m *methods) execute(ctx context.Context, s *scene) (*core.ExecutionResult, error) {
 	msg, env := m.prepare(s)
-	evm := vm.NewEVM(env, s.db, m.chain.Config(), vm.Config{NoBaseFee: true, Tracer: s.lines.Hooks()})
+	return m.apply(ctx, s, msg.SkipExecutionGasCapCheck(), env, s.lines.Hooks(), core.NewGasPool(m.o.Gas), func(err error) error {
+		return fmt.Errorf("err: %w (supplied gas %d)", err, msg.GasLimit)
+	})
+}
+
+// apply executes a message; unfit says what to answer where it cannot be executed.
+func (m *methods) apply(ctx context.Context, s *scene, msg *core.Message, env vm.BlockContext, t *tracing.Hooks, pool *core.GasPool, unfit func(error) error) (*core.ExecutionResult, error) {
+	evm := vm.NewEVM(env, s.db, m.chain.Config(), vm.Config{NoBaseFee: true, Tracer: t})
 	defer evm.Release()
 	evm.SetPrecompiles(s.precompiles)
 	defer watch(ctx, evm)()
-	result, err := core.ApplyMessage(evm, msg.SkipExecutionGasCapCheck(), core.NewGasPool(m.o.Gas))
+	result, err := core.ApplyMessage(evm, msg, pool)
 	switch {
 	case s.failed() != nil:
 		return nil, s.failed()
 	case evm.Cancelled():
 		return nil, m.aborted(ctx)
 	case err != nil:
-		return nil, fmt.Errorf("err: %w (supplied gas %d)", err, msg.GasLimit)
+		return nil, unfit(err)
 	}
 	return result, nil
 }

@@ -150,20 +150,10 @@ func (m *methods) with(ctx context.Context, s *scene, gas uint64) (*core.Executi
 	once := *s
 	once.db, once.message.Gas = s.db.Copy(), (*hexutil.Uint64)(&gas)
 	msg, env := m.prepare(&once)
-	evm := vm.NewEVM(env, once.db, m.chain.Config(), vm.Config{NoBaseFee: true})
-	defer evm.Release()
-	evm.SetPrecompiles(once.precompiles)
-	defer watch(ctx, evm)()
-	result, err := core.ApplyMessage(evm, msg, nil)
-	switch {
-	case once.failed() != nil:
-		return nil, once.failed()
-	case evm.Cancelled():
-		return nil, m.aborted(ctx)
-	case errors.Is(err, core.ErrIntrinsicGas):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("failed with %d gas: %w", gas, err)
-	}
-	return result, nil
+	return m.apply(ctx, &once, msg, env, nil, nil, func(err error) error {
+		if errors.Is(err, core.ErrIntrinsicGas) {
+			return nil
+		}
+		return fmt.Errorf("failed with %d gas: %w", gas, err)
+	})
 }
