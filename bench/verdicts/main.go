@@ -27,12 +27,12 @@ const usage = `Verdicts diagnoses programs that others wrote, and prints for eac
 is right. What bounds a load was established by a change that relieves it: the variant "changed" of its scenario, which is
 compared with "as-is" in turns each time. A verdict counts as right only if that carries at least 1.2 times as much.
 
-Each program is built once, into a folder of the user's cache; one that cannot be fetched or built is skipped, with the reason.
-It runs in this repository's root and takes up to two minutes per load. With that folder in PATH, each load runs without it
-(where data are in memory, after mkdir -p /dev/shm/dyno-verdicts):
+Each program is built once, an hour for all of them, into a folder of the user's cache; one that cannot be fetched or built is
+skipped, with the reason. It runs in this repository's root and takes up to two minutes per load. With that folder in PATH, each load
+runs without it (where data are in memory, after mkdir -p /dev/shm/dyno-verdicts):
 
-  PATH="$(go run ./bench/verdicts --programs):$PATH" dyno diagnose --variant as-is bench/verdicts/loads/etcd-put.yaml
-  PATH="$(go run ./bench/verdicts --programs):$PATH" dyno compare --metric work bench/verdicts/loads/etcd-put.yaml
+  PATH="$(go run ./bench/verdicts --programs etcd):$PATH" dyno diagnose --variant as-is bench/verdicts/loads/etcd-put.yaml
+  PATH="$(go run ./bench/verdicts --programs etcd):$PATH" dyno compare --metric work bench/verdicts/loads/etcd-put.yaml
 
 Usage: go run ./bench/verdicts [PROGRAM|LOAD]... [flags]
 
@@ -58,7 +58,7 @@ func parse(args []string, out io.Writer) (o *options, err error) {
 	f.StringVar(&o.dyno, "dyno", "", "dyno to run, such as one of a clean clone (default: built from here)")
 	f.IntVar(&o.repeats, "repeats", 1, "diagnoses of each load; the worst counts")
 	f.BoolVar(&o.beside, "beside-burn", false, "diagnose beside a neighbour that takes one core half of the time")
-	f.BoolVar(&o.programs, "programs", false, "print the folder of the built programs and end")
+	f.BoolVar(&o.programs, "programs", false, "build the programs, print their folder and end")
 	if err := command.Parse(f, args); err != nil {
 		return nil, err
 	}
@@ -80,13 +80,18 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.programs {
-		_, err := fmt.Fprintln(out, bin)
-		return err
-	}
 	all, err := chosen(o.only)
 	if err != nil {
 		return command.Wrong("%w", err)
+	}
+	if o.programs {
+		for _, p := range all {
+			if err := p.build(ctx, bin); err != nil {
+				command.Say("skipped: %s: %v", p.Name, err)
+			}
+		}
+		_, err := fmt.Fprintln(out, bin)
+		return err
 	}
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
@@ -143,7 +148,7 @@ func (o *options) madeBy(r row) map[string]any {
 	}
 	made := map[string]any{} // a comparison may have none
 	maps.Copy(made, r.made)
-	made["command"], made["packages"] = append(words, "--quick"), []string{"dyno/cmd/dyno"}
+	made["command"], made["packages"] = words, []string{"dyno/cmd/dyno"}
 	made["commit"] = r.Commit
 	return made
 }
