@@ -56,7 +56,7 @@ var _ agents.Network = (*Bus)(nil)
 func ReadToken(file string) (string, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("reading the token: %w", err)
+		return "", fmt.Errorf("reading the token file: %w", err)
 	}
 	token, rest, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
 	if len(token) < leastToken || len(token) > mostToken || rest != "" {
