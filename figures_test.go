@@ -267,11 +267,17 @@ func percentOf(share *float64) string {
 }
 
 // age is how many commits changed what a result measured since. Of folders that have moved it
-// counts those since they moved.
+// counts those since they moved; what has gone has no age.
 func age(t *testing.T, name string) string {
 	r, err := stored(name)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if gone := slices.IndexFunc(r.Made.Command, func(word string) bool {
+		_, err := os.Stat(word)
+		return strings.HasPrefix(word, "scenarios/") && err != nil
+	}); gone >= 0 {
+		return fmt.Sprintf("%-20s %.8s  %s has gone with what it compared", name, r.Made.Commit, r.Made.Command[gone])
 	}
 	packages, err := today(r.Made.Packages)
 	if err != nil {
