@@ -114,7 +114,7 @@ func (r *run) metric(b *benchmark, unit string) metric {
 	m.screen, m.confirm, m.all = empty, empty, empty
 	counts := unit == Allocs || unit == Bytes
 	shift := 0.0
-	if counts && b.isZero(unit) {
+	if counts && b.hasZero(unit) {
 		shift = 1 // 0 has no ratio
 	}
 	var figures [2][]float64
@@ -161,6 +161,8 @@ func (r *run) metric(b *benchmark, unit string) metric {
 	if m.counts = counts; counts {
 		m.timed = isExact(unit, figures, b.n)
 		figures, m.exact = b.exactIn(unit, figures)
+	} else if !known && isZero(figures) {
+		m.timed, m.exact = true, true
 	}
 	m.was, m.is = compare.Median(figures[0]), compare.Median(figures[1])
 	if m.exact {
@@ -222,7 +224,7 @@ func repeats(figures []float64, share float64) bool {
 	return len(figures) >= exactSlices && float64(same) >= share*float64(len(figures))
 }
 
-func (b *benchmark) isZero(unit string) bool {
+func (b *benchmark) hasZero(unit string) bool {
 	for figures := range slicesOf(b.rounds) {
 		if v, ok := figures[unit]; ok && v == 0 {
 			return true

@@ -233,3 +233,22 @@ func isExact(unit string, figures [2][]float64, n int) bool {
 	sure := unit == Allocs || math.Abs(was-is) > 1+strayBytes/float64(n) // figures are cut to whole ones
 	return sure || min(len(figures[0]), len(figures[1])) >= sureSlices
 }
+
+// isZero reports whether a unit that a benchmark reports is 0 in all slices of both sides, or in all of one and in
+// none of the other: that has no ratio, and is exact. A figure that is 0 now and then needs more slices.
+func isZero(figures [2][]float64) bool {
+	least := min(len(figures[0]), len(figures[1]))
+	zeros := [2]int{}
+	for side := range figures {
+		for _, x := range figures[side] {
+			if x == 0 {
+				zeros[side]++
+			}
+		}
+	}
+	all := [2]bool{zeros[0] == len(figures[0]), zeros[1] == len(figures[1])}
+	if all[0] && all[1] {
+		return least >= exactSlices
+	}
+	return least >= sureSlices && (all[0] && zeros[1] == 0 || all[1] && zeros[0] == 0)
+}

@@ -3,6 +3,7 @@ package gobench
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -155,7 +156,7 @@ func (b *Benchmark) row() []string {
 
 // figure formats a figure of the unit: exact ones in full.
 func (m *Metric) figure(v float64) string {
-	if m.Exact {
+	if m.Exact && v == math.Trunc(v) {
 		return format.Whole(format.Value(v))
 	}
 	return format.Format(format.Value(v))
