@@ -209,6 +209,23 @@ func TestOnlyBFails(t *testing.T) {
 	}
 }
 
+// A gate on a unit that only a package reports which did not change, passes.
+func TestGateOfAnEqualPackage(t *testing.T) {
+	o := options(modules(t), 3*time.Second)
+	o.Bench, o.Gates, o.NoLayouts = regexp.MustCompile("Allocates|Same"), unitGates(t, "hits/op>=1,ns/op<=10"), true
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := r.Gates[0]; len(r.Benchmarks) != 1 || g.Verdict != compare.Pass || !strings.Contains(g.Text, "reports hits/op, and both sides build the same test binaries of 1 package") {
+		t.Errorf("%+v", r.Gates)
+	}
+	o.Bench = regexp.MustCompile("Allocates")
+	if _, err := Run(t.Context(), o); !errors.Is(err, ErrUnit) {
+		t.Errorf("where no package is equal: %v", err)
+	}
+}
+
 // However it ends, no process and no folder stays behind.
 func TestKill(t *testing.T) {
 	dir, temp := modules(t), t.TempDir()
