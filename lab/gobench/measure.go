@@ -293,7 +293,7 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 	first := r.random.IntN(2)
 	for _, side := range []int{first, 1 - first} {
 		r.turn(r.generation, b.title())
-		j := job{paths[side], b.pkg.sides[side].dir, b.pattern(), b.procs, b.count, "2x", b.length, 0}
+		j := job{paths[side], b.pkg.sides[side].dir, b.pattern(), b.procs, b.count, "2x", b.length, 0, ""}
 		if number == 0 && b.n >= leastN && !b.single {
 			o, err := r.runJob(ctx, j)
 			if err != nil {

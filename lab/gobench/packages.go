@@ -30,6 +30,7 @@ type pkg struct {
 	functions [2]map[string]function // the benchmark functions of each side
 	linking   time.Duration          // how long both sides took last
 	broken    string                 // why its benchmarks can no longer be measured
+	looking   string                 // the benchmark that the first look did not end
 }
 
 // has reports whether a side has the function of a benchmark, as far as its source shows.

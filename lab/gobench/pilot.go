@@ -100,7 +100,7 @@ func (r *run) pilot(ctx context.Context) error {
 			}
 		}
 		if look.Err() != nil {
-			r.skip(Unmeasured, p.path, "", "the first look at its benchmarks did not end within the budget")
+			r.skip(Unmeasured, p.path, "", "the first look at its benchmarks did not end within the budget%s", p.looking)
 		}
 	}
 	const mostLook = 0.5 // of the budget
@@ -153,12 +153,12 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 		pattern = r.Bench.String()
 	}
 	var seen [2]map[string]reading
+	slow := map[string]bool{}
 	var failed [2]error
 	var skips [2][]string
-	for side, b := range p.sides {
-		r.turn(0, "trying "+p.path)
+	for side := range p.sides {
 		seen[side] = map[string]reading{}
-		o, err := r.runJob(ctx, job{b.path, b.dir, pattern, procs, 1, r.firstLook().String(), r.Budget / 10, 0})
+		o, err := r.lookAt(ctx, p, side, procs, pattern, slow)
 		if err != nil {
 			return err
 		}
@@ -188,6 +188,9 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 		if len(o.failed) > 0 && o.err != nil && !strings.Contains(o.err.Error(), endsBy) {
 			failed[side] = nil // each of them has its own line, and all others ran
 		}
+	}
+	for _, names := range seen {
+		maps.DeleteFunc(names, func(name string, _ reading) bool { return isSlow(slow, name) })
 	}
 	for side, names := range seen {
 		if failed[side] != nil {
@@ -262,7 +265,7 @@ func (r *run) warmUp(ctx context.Context, b *benchmark) error {
 	cold, levels, fastest, start, single := 0, [2]float64{}, [2]float64{}, time.Duration(0), true
 	for i, side := range b.pkg.sides {
 		r.turn(0, "trying "+b.title())
-		o, err := r.runJob(ctx, job{side.path, side.dir, b.pattern(), b.procs, pilotCount, fmt.Sprintf("%dx", n), pilotCount * b.length, 0})
+		o, err := r.runJob(ctx, job{side.path, side.dir, b.pattern(), b.procs, pilotCount, fmt.Sprintf("%dx", n), pilotCount * b.length, 0, ""})
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,75 @@
+package gobench
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// slowShare is the part of the budget that a benchmark may take in the first look: of one that takes longer, the
+// time does not suffice for the generations that an interval needs.
+const slowShare = 0.1
+
+// mostPattern bounds a pattern, in bytes: it is one argument, which Linux bounds at 128 KiB.
+const mostPattern = 100 << 10
+
+// lookAt runs each benchmark of a package once on a side. One that takes too long is skipped by its name, and added to
+// slow, and the others run in another process.
+func (r *run) lookAt(ctx context.Context, p *pkg, side, procs int, pattern string, slow map[string]bool) (all outcome, err error) {
+	b := p.sides[side]
+	limit := max(time.Duration(slowShare*float64(r.Budget)), firstLimit)
+	done := maps.Clone(slow)
+	all.units = map[string]int{}
+	for {
+		r.turn(0, "trying "+p.path)
+		o, err := r.runJob(ctx, job{b.path, b.dir, pattern, procs, 1, r.firstLook().String(), 0, limit, patternOf(done)})
+		if err != nil {
+			if o.last != "" {
+				p.looking = ": Benchmark" + o.last + " ran last"
+			}
+			return all, err
+		}
+		known := len(done)
+		for _, x := range o.readings {
+			done[x.name] = true
+		}
+		for _, name := range slices.Concat(o.failed, o.skipped) {
+			done[name] = true
+		}
+		all.readings, all.failed, all.skipped = append(all.readings, o.readings...), append(all.failed, o.failed...), append(all.skipped, o.skipped...)
+		maps.Copy(all.units, o.units)
+		all.err = o.err
+		switch {
+		case !o.late, len(patternOf(done)) > mostPattern:
+			return all, nil
+		case len(done) > known: // the one that ran last has a process of its own from now on
+		case o.last == "" || done[o.last]:
+			return all, nil
+		default:
+			done[o.last], slow[o.last] = true, true
+			r.skip(Unmeasured, p.path, o.last, "%s: it does not end within %v, a tenth of the budget or %v: leave it out by naming others with --bench, or give it a --budget of more than ten times as long as one operation takes",
+				r.Sides[side].Title, limit.Round(time.Second), firstLimit)
+		}
+	}
+}
+
+// patternOf matches the benchmarks of a set; empty: none.
+func patternOf(names map[string]bool) string {
+	var patterns []string
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		patterns = append(patterns, (&benchmark{name: name}).pattern())
+	}
+	return strings.Join(patterns, "|")
+}
+
+// isSlow reports whether a benchmark, or one that it is part of, is slow.
+func isSlow(slow map[string]bool, name string) bool {
+	for above := range slow {
+		if name == above || strings.HasPrefix(name, above+"/") {
+			return true
+		}
+	}
+	return false
+}
