@@ -52,6 +52,9 @@ func (r *run) build(ctx context.Context) error {
 	if err := r.noPackage(found); err != nil {
 		return err
 	}
+	if !r.AA {
+		r.onOneSide()
+	}
 	r.compareWorkspaces()
 	if versions[0] != versions[1] {
 		return fmt.Errorf("%w: %s is built by %s and %s by %s, and compilers differ more than commits do: set GOTOOLCHAIN to one of them", ErrNothing, r.Sides[0].Title, versions[0], r.Sides[1].Title, versions[1])

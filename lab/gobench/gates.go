@@ -67,6 +67,8 @@ func (r *Result) check(g compare.Gate) Gated {
 		out.Verdict, out.Text = compare.Pass, fmt.Sprintf("pass: both sides build the same test binaries (%s)", g)
 	case checked == 0 && without == 0 && len(r.Equal) > 0:
 		out.Verdict, out.Text = compare.Pass, fmt.Sprintf("pass: no benchmark that was measured reports %s, and both sides build the same test binaries of %s", g.Metric, format.Plural(len(r.Equal), "package"))
+	case checked == 0 && without == 0 && len(r.Benchmarks) == 0 && r.Valid:
+		out.Verdict, out.Text = compare.Pass, fmt.Sprintf("pass: only %s has the benchmarks that match (%s)", r.B, g)
 	case checked == 0 && without == 0:
 		out.Text = fmt.Sprintf("undecided: no benchmark reports %s", g.Metric)
 	case out.Verdict == compare.Pass:

@@ -78,6 +78,9 @@ func (r *run) list(ctx context.Context, side int) (map[string]*listed, error) {
 			return nil, fmt.Errorf("reading what go list prints: %w", err)
 		}
 		if l.Error != nil {
+			if l.missing() {
+				r.missing[side] = append(r.missing[side], l.ImportPath)
+			}
 			r.skipFailed(side, l.ImportPath, "", firstLine(strings.ReplaceAll(l.Error.Err, r.Sides[side].Dir+string(filepath.Separator), "")))
 			continue
 		}
@@ -86,6 +89,24 @@ func (r *run) list(ctx context.Context, side int) (map[string]*listed, error) {
 		}
 	}
 	return found, nil
+}
+
+// missing reports whether go list found no Go file for what it lists.
+func (l *listed) missing() bool {
+	files, err := filepath.Glob(filepath.Join(l.Dir, "*.go"))
+	return l.Dir == "" || err == nil && len(files) == 0
+}
+
+// onOneSide takes back that a package fails which one side does not have and the other does.
+func (r *run) onOneSide() {
+	r.skipped = slices.DeleteFunc(r.skipped, func(s Skipped) bool {
+		return s.Cause == FailsOnA && slices.Contains(r.missing[0], s.Package) || s.Cause == FailsOnB && slices.Contains(r.missing[1], s.Package)
+	})
+}
+
+// onlyNew reports whether all that matches is what only B has, so that there is nothing to compare.
+func (r *run) onlyNew() bool {
+	return len(r.skipped) > 0 && !slices.ContainsFunc(r.skipped, func(s Skipped) bool { return s.Cause != OnlyB })
 }
 
 // asked leaves the functions that the pattern can match. A pattern for parts of names matches level

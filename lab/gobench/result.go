@@ -236,7 +236,7 @@ func (r *run) result() *Result {
 		res.Gates = append(res.Gates, res.check(g))
 	}
 	r.late(res, skipped)
-	if len(res.Benchmarks) == 0 && len(res.Equal) == 0 {
+	if len(res.Benchmarks) == 0 && len(res.Equal) == 0 && !r.onlyNew() {
 		res.Valid, res.Reason = false, ErrNothing.Error()+r.whyNothing()
 	}
 	res.Answer, res.What, res.Sure = res.answer(), res.what(), res.sure()

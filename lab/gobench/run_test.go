@@ -226,6 +226,50 @@ func TestGateOfAnEqualPackage(t *testing.T) {
 	}
 }
 
+// A package that is named and that one side does not have is no failure of that side.
+func TestAPackageOfOneSide(t *testing.T) {
+	for _, tt := range []struct {
+		name, side, cause string
+		packages          []string
+		gate              string
+		measured          int
+	}{
+		{"added", "a", OnlyB, []string{"./m", "./added"}, compare.Pass, 1},
+		{"removed", "b", OnlyA, []string{"./m", "./added"}, compare.Undecided, 1},
+		{"added alone", "a", OnlyB, []string{"./added"}, compare.Pass, 0},
+		{"added, by its path", "a", OnlyB, []string{"example.test/m/added"}, compare.Pass, 0},
+		{"added to a folder without Go files", "a", OnlyB, []string{"./added"}, compare.Pass, 0},
+	} {
+		dir := modules(t)
+		for _, side := range []string{"a", "b"} {
+			const text = "package added\n\nimport \"testing\"\n\nfunc BenchmarkAdded(b *testing.B) {}\n"
+			file := filepath.Join(dir, side, "added/added_test.go")
+			if side == tt.side {
+				file = filepath.Join(dir, side, "added/testdata")
+			}
+			if side == tt.side && !strings.Contains(tt.name, "folder") {
+				continue
+			}
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := options(dir, 3*time.Second)
+		o.Packages, o.Bench, o.Gates, o.NoLayouts = tt.packages, regexp.MustCompile("Allocates|Added"), unitGates(t, "allocs/op<=2"), true
+		r, err := Run(t.Context(), o)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if len(r.Skipped) != 1 || r.Skipped[0].Cause != tt.cause || len(r.Benchmarks) != tt.measured {
+			t.Errorf("%s: %d are measured, %+v", tt.name, len(r.Benchmarks), r.Skipped)
+		}
+		if !r.Valid || r.Gates[0].Verdict != tt.gate || tt.measured == 0 && !strings.Contains(r.Answer, "only new has") {
+			t.Errorf("%s: valid %v, %s, %+v", tt.name, r.Valid, r.Answer, r.Gates)
+		}
+	}
+}
+
 // However it ends, no process and no folder stays behind.
 func TestKill(t *testing.T) {
 	dir, temp := modules(t), t.TempDir()
