@@ -2,6 +2,7 @@ package gobench
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -53,6 +54,30 @@ func (r *run) lookAt(ctx context.Context, p *pkg, side, procs int, pattern strin
 				r.Sides[side].Title, limit.Round(time.Second), firstLimit)
 		}
 	}
+}
+
+// overrides reports whether a reading of the first look has another time than the testing package measured, by which
+// it chose the iterations; or none.
+func (r *run) overrides(x reading) bool {
+	const most = 1e9 // the testing package runs no more, however long they take
+	return x.n < most && x.values[Time]*float64(x.n) < float64(r.firstLook())/2
+}
+
+// byWall finds how long an iteration takes on each side, by the time of a process that runs about a slice of them.
+func (r *run) byWall(ctx context.Context, b *benchmark, seen [2]reading) (perOp [2]float64, err error) {
+	for side, of := range b.pkg.sides {
+		n := seen[side].n // which took as long as the first look
+		if n > 1 {
+			n = max(1, int(float64(n)*float64(sliceTime)/float64(r.firstLook())))
+		}
+		r.turn(0, "trying "+b.title())
+		began := time.Now()
+		if _, err := r.runJob(ctx, job{of.path, of.dir, b.pattern(), b.procs, 1, fmt.Sprintf("%dx", n), 0, firstLimit, ""}); err != nil {
+			return perOp, err
+		}
+		perOp[side] = float64(time.Since(began)) / float64(n)
+	}
+	return perOp, nil
 }
 
 // patternOf matches the benchmarks of a set; empty: none.

@@ -4,21 +4,25 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"dyno/lab/compare"
 	"dyno/parts/quicktest"
 )
 
 // looked makes a run of one package that a job of a test looks at.
 func looked(job func(context.Context, job) (outcome, error)) *run {
-	r := &run{Options: Options{Budget: DefaultBudget}, units: map[string]int{}, reported: map[string]bool{}, runJob: job, began: time.Now(), deadline: time.Now().Add(DefaultBudget)}
+	r := &run{Options: Options{Budget: DefaultBudget}, units: map[string]int{}, reported: map[string]bool{CPU: true}, runJob: job, began: time.Now(), deadline: time.Now().Add(DefaultBudget)}
 	r.packages = []*pkg{{path: "p", sides: [2]*binary{{path: "a"}, {path: "b"}}}}
 	return r
 }
@@ -86,5 +90,62 @@ func TestASlowBenchmarkRuns(t *testing.T) {
 	}
 	if want := map[string]bool{"Quick": true, "Soak/y": true, "Then": true}; !maps.Equal(names, want) || len(r.Skipped) != 1 || r.Skipped[0].Name != "Soak/x" {
 		t.Errorf("it measures %v and skips %+v", names, r.Skipped)
+	}
+}
+
+// A benchmark that leaves out ns/op, or reports that of an item, is measured with as many iterations as a slice takes.
+func TestTimesOfItsOwn(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		op, reports float64 // ns
+		n           int
+		own         bool
+	}{
+		{"it reports no time", 1e5, 0, 1000, true},
+		{"nor of long operations", 4e7, 0, 4, true},
+		{"the time of an item", 1e6, 1e3, 100, true},
+		{"its time", 1e5, 1e5, 1000, false},
+		{"its time, of long operations", 4e7, 4e7, 4, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			run := func(_ context.Context, j job) (o outcome, err error) {
+				n := 0
+				if d, err := time.ParseDuration(j.time); err == nil {
+					n = max(1, int(float64(d)/tt.op))
+				} else if n, err = strconv.Atoi(strings.TrimSuffix(j.time, "x")); err != nil {
+					return o, err
+				}
+				took := 5*time.Millisecond + time.Duration(tt.op*float64(n))
+				time.Sleep(took)
+				x := reading{"B", n, map[string]float64{"p99-ns": 7, Allocs: 0}}
+				if tt.reports > 0 {
+					x.values[Time] = tt.reports
+				}
+				return outcome{output: output{readings: []reading{x}}, wall: took, cpu: took}, nil
+			}
+			r := looked(run)
+			r.random = rand.New(rand.NewPCG(1, 1))
+			if err := r.pilot(t.Context()); err != nil || len(r.benchmarks) != 1 {
+				t.Fatalf("%s: %v, %+v", tt.name, err, r.skipped)
+			}
+			b := r.benchmarks[0]
+			if b.own != tt.own || tt.own && math.Abs(float64(b.n)/float64(tt.n)-1) > 0.15 {
+				t.Errorf("%s: %d iterations, want %d; %+v", tt.name, b.n, tt.n, b)
+			}
+			if took := time.Since(r.began); took > 10*time.Second {
+				t.Errorf("%s: the pilot takes %v", tt.name, took)
+			}
+			if tt.reports > 0 {
+				return
+			}
+			for range 12 {
+				b.rounds = append(b.rounds, round{blocks: []block{{{"p99-ns": 7, CPU: 5}, {"p99-ns": 7, CPU: 5}}}})
+			}
+			r.Gates = unitGates(t, "ns/op<=1.05,cpu-ns/op<=1.05")
+			res := r.result()
+			if m := res.Benchmarks[0].Metric(Time); m != nil || res.Gates[0].Verdict != compare.Undecided || !strings.Contains(res.Gates[0].Text, "no benchmark reports ns/op") || res.Gates[1].Verdict != compare.Pass {
+				t.Errorf("%s: %+v, %+v", tt.name, m, res.Gates)
+			}
+		})
 	}
 }

@@ -13,10 +13,10 @@ import (
 )
 
 // lacks reports whether a unit is missing from a benchmark: every benchmark has the standard ones,
-// and others must not vanish from some slices.
+// but for ns/op where it leaves that out, and others must not vanish from some slices.
 func (b *Benchmark) lacks(unit string) bool {
 	_, ok := standard[unit]
-	return ok || slices.Contains(b.Missing, unit)
+	return ok && !(unit == Time && b.untimed) || slices.Contains(b.Missing, unit)
 }
 
 // check applies a gate to every benchmark that reports its unit. It passes if all pass, and fails if
@@ -120,6 +120,9 @@ func (r *run) need(b *benchmark, g compare.Gate) (more time.Duration, possible b
 	at := slices.IndexFunc(metrics, func(m metric) bool { return m.unit == g.Metric })
 	if at < 0 {
 		_, has := standard[g.Metric]
+		if g.Metric == Time && b.untimed {
+			return 0, true
+		}
 		if len(b.rounds) == 0 {
 			return r.fromNothing(b, g, 0)
 		}

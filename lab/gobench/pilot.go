@@ -27,6 +27,8 @@ type benchmark struct {
 	length   time.Duration // of a slice, with the start of its process
 	perOp    float64       // about how long an iteration takes, in ns
 	bytes    float64       // about what an iteration allocates
+	own      bool          // it reports a time of its own as ns/op, or none: its runs are sized by the wall clock
+	untimed  bool          // it reports no ns/op on either side
 	single   bool          // it keeps one CPU busy: the fastest run counts, and its elapsed time is its CPU time
 	busy     [2][]float64  // then the CPU time by elapsed time of each slice's process
 	look     look          // allocations that the pilot counted
@@ -225,11 +227,17 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 		case !ok:
 		case p.switched[x.function()]:
 			r.skip(Unlike, p.path, name, "one side loops by b.N and the other by b.Loop, which measure differently: --tests-from b uses the tests of B for both")
-		case !(a.values[Time] > 0) || !(b.values[Time] > 0):
-			r.skip(Unmeasured, p.path, name, "it reports no %s", Time)
 		default:
 			x.bytes = max(a.values[Bytes], b.values[Bytes])
-			x.size(between(a.values[Time], b.values[Time]), 10*time.Millisecond)
+			x.untimed = !(a.values[Time] > 0) && !(b.values[Time] > 0)
+			times := [2]float64{a.values[Time], b.values[Time]}
+			if x.own = r.overrides(a) || r.overrides(b); x.own {
+				var err error
+				if times, err = r.byWall(ctx, x, [2]reading{a, b}); err != nil {
+					return err
+				}
+			}
+			x.size(between(times[0], times[1]), 10*time.Millisecond)
 			r.benchmarks = append(r.benchmarks, x)
 		}
 	}
@@ -261,6 +269,9 @@ func (b *benchmark) size(nsPerOp float64, start time.Duration) {
 // warmUp runs a benchmark several times in one process of each side, and finds the number of
 // iterations, and whether the first run is slower than those that follow.
 func (r *run) warmUp(ctx context.Context, b *benchmark) error {
+	if b.own {
+		return nil // what it reports does not show how long a run takes
+	}
 	n := max(1, b.n/4)
 	cold, levels, fastest, start, single := 0, [2]float64{}, [2]float64{}, time.Duration(0), true
 	for i, side := range b.pkg.sides {

@@ -93,6 +93,7 @@ type Benchmark struct {
 	Missing     []string `json:"missing"` // units that only some slices report
 	Runs        int      `json:"runs"`    // of a slice, each of that many iterations; of three or more, the fastest counts
 	title       string
+	untimed     bool // it reports no ns/op
 }
 
 // Title names the benchmark for people.
@@ -164,7 +165,7 @@ func (r *run) result() *Result {
 			continue
 		}
 		_, some := b.units()
-		x := Benchmark{Package: b.pkg.path, Name: bareSuffix(b.name, b.procs), Iterations: b.n, Generations: len(b.rounds), Scatter: scatter(b), Missing: append([]string{}, some...), Runs: b.count}
+		x := Benchmark{Package: b.pkg.path, Name: bareSuffix(b.name, b.procs), Iterations: b.n, Generations: len(b.rounds), Scatter: scatter(b), Missing: append([]string{}, some...), Runs: b.count, untimed: b.untimed}
 		if b.pkg.changed[b.function()] {
 			changed = append(changed, x.Title())
 		}
