@@ -63,19 +63,33 @@ func (r *run) overrides(x reading) bool {
 	return x.n < most && x.values[Time]*float64(x.n) < float64(r.firstLook())/2
 }
 
-// byWall finds how long an iteration takes on each side, by the time of a process that runs about a slice of them.
+// byWall finds how long an iteration takes on each side, by how much longer a process takes with about a slice of them
+// than with one.
 func (r *run) byWall(ctx context.Context, b *benchmark, seen [2]reading) (perOp [2]float64, err error) {
+	r.turn(0, "trying "+b.title())
 	for side, of := range b.pkg.sides {
-		n := seen[side].n // which took as long as the first look
-		if n > 1 {
-			n = max(1, int(float64(n)*float64(sliceTime)/float64(r.firstLook())))
+		var took [2]time.Duration
+		n := leastN
+		if seen[side].n > 1 { // which took as long as the first look
+			n = max(n, int(float64(seen[side].n)*float64(sliceTime)/float64(r.firstLook())))
 		}
-		r.turn(0, "trying "+b.title())
-		began := time.Now()
-		if _, err := r.runJob(ctx, job{of.path, of.dir, b.pattern(), b.procs, 1, fmt.Sprintf("%dx", n), 0, firstLimit, ""}); err != nil {
-			return perOp, err
+		for i, n := range []int{1, n} {
+			began := time.Now()
+			o, err := r.runJob(ctx, job{of.path, of.dir, b.pattern(), b.procs, 1, fmt.Sprintf("%dx", n), 0, firstLimit, ""})
+			if err != nil {
+				return perOp, err
+			}
+			if took[i] = time.Since(began); o.late && i == 0 {
+				break
+			}
 		}
-		perOp[side] = float64(time.Since(began)) / float64(n)
+		perOp[side] = float64(took[1]-took[0]) / float64(n)
+		if least := float64(r.firstLook()) / float64(seen[side].n); perOp[side] < least/2 { // others used the core in the first
+			perOp[side] = max(least, float64(took[0])/float64(n))
+		}
+		if took[1] == 0 {
+			perOp[side] = float64(took[0])
+		}
 	}
 	return perOp, nil
 }

@@ -149,3 +149,45 @@ func TestTimesOfItsOwn(t *testing.T) {
 		})
 	}
 }
+
+// What the pilot tries does not take the time of all others: of what takes longer than it reports, fewer iterations
+// are tried, and of long operations none.
+func TestThePilotHasALimit(t *testing.T) {
+	for name, tt := range map[string]struct {
+		op    func(n int) time.Duration
+		perOp float64
+		n     int
+	}{
+		"operations that take longer the more there are": {func(n int) time.Duration { return time.Duration(n*n) * 100 }, 1000, 10000},
+		"long operations": {func(n int) time.Duration { return time.Duration(n) * 10 * time.Second }, 1e10, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := looked(func(_ context.Context, j job) (o outcome, err error) {
+				n, err := strconv.Atoi(strings.TrimSuffix(j.time, "x"))
+				took := time.Duration(j.count) * tt.op(n)
+				if j.limit > 0 && took > j.limit {
+					time.Sleep(j.limit)
+					return outcome{late: true, err: errors.New("late")}, nil
+				}
+				time.Sleep(took)
+				o.readings = slices.Repeat([]reading{{"B", n, map[string]float64{Time: tt.perOp}}}, j.count)
+				o.wall, o.cpu = took, took
+				return o, err
+			})
+			r.packages, r.random = nil, rand.New(rand.NewPCG(1, 1))
+			b := &benchmark{pkg: &pkg{path: "p", sides: [2]*binary{{path: "a"}, {path: "b"}}}, name: "B", procs: 1, count: 1}
+			b.size(tt.perOp, 5*time.Millisecond)
+			r.benchmarks = []*benchmark{b}
+			if err := r.pilot(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(r.began); took > 15*time.Second || b.n != tt.n {
+				t.Errorf("%s: the pilot takes %v, and %d iterations", name, took, b.n)
+			}
+			began := time.Now()
+			if err := r.divide(t.Context(), b, [2]float64{tt.perOp, tt.perOp}, 0); err != nil || time.Since(began) > 10*time.Second {
+				t.Errorf("%s: short runs take %v, %v", name, time.Since(began), err)
+			}
+		})
+	}
+}

@@ -306,15 +306,14 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 		}
 		j.time = fmt.Sprintf("%dx", b.n)
 		if len(b.rounds) == 0 && len(into.blocks) == 0 && b.n > leastN { // all blocks of a generation have one n
-			j.limit = firstLimit + 20*b.length
+			j.limit = b.firstLimit()
 		}
 		o, err := r.runJob(ctx, j)
 		if err != nil {
 			return err
 		}
 		if o.late && j.limit > 0 {
-			// Its operations take longer the more there are: the next generation tries fewer.
-			b.n, b.length = max(leastN, b.n/10), b.length/10
+			b.fewer() // in the next generation
 			return nil
 		}
 		if o.err != nil {
@@ -345,6 +344,13 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 	into.blocks = append(into.blocks, figures)
 	return nil
 }
+
+// firstLimit is how long a first slice of the benchmark may take.
+func (b *benchmark) firstLimit() time.Duration { return firstLimit + 20*b.length }
+
+// fewer makes slices of fewer iterations, since a first one was late: its operations take longer the more there
+// are, or longer than it reports.
+func (b *benchmark) fewer() { b.n, b.length = max(leastN, b.n/10), b.length/10 }
 
 // fail counts a failure of a benchmark; after too many, it is given up.
 func (r *run) fail(b *benchmark, errs [2]error) {

@@ -125,6 +125,9 @@ func (r *run) pilot(ctx context.Context) error {
 		if time.Until(left) < time.Duration(len(r.benchmarks)-i)*each {
 			break
 		}
+		if time.Until(left) < 2*pilotCount*b.op(max(1, b.n/4)) {
+			continue // its operations are long
+		}
 		if err := r.warmUp(ctx, b); err != nil {
 			return err
 		}
@@ -276,9 +279,15 @@ func (r *run) warmUp(ctx context.Context, b *benchmark) error {
 	cold, levels, fastest, start, single := 0, [2]float64{}, [2]float64{}, time.Duration(0), true
 	for i, side := range b.pkg.sides {
 		r.turn(0, "trying "+b.title())
-		o, err := r.runJob(ctx, job{side.path, side.dir, b.pattern(), b.procs, pilotCount, fmt.Sprintf("%dx", n), pilotCount * b.length, 0, ""})
+		o, err := r.runJob(ctx, job{side.path, side.dir, b.pattern(), b.procs, pilotCount, fmt.Sprintf("%dx", n), pilotCount * b.length, b.firstLimit(), ""})
 		if err != nil {
 			return err
+		}
+		if o.late {
+			if b.n > leastN {
+				b.fewer()
+			}
+			return nil
 		}
 		var times []float64
 		for _, x := range o.readings {

@@ -50,9 +50,13 @@ func (r *run) divide(ctx context.Context, b *benchmark, levels [2]float64, start
 	for i, side := range b.pkg.sides {
 		alike := false
 		for range attempts {
-			o, err := r.runJob(ctx, job{side.path, side.dir, b.pattern(), b.procs, short.count, fmt.Sprintf("%dx", short.n), b.length, 0, ""})
+			o, err := r.runJob(ctx, job{side.path, side.dir, b.pattern(), b.procs, short.count, fmt.Sprintf("%dx", short.n), b.length, b.firstLimit(), ""})
 			if err != nil {
 				return err
+			}
+			if o.late {
+				b.fewer()
+				return nil
 			}
 			figures := slice(o.readings, &short)
 			if o.err != nil || figures == nil {
