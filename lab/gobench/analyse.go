@@ -118,7 +118,7 @@ func (r *run) metric(b *benchmark, unit string) metric {
 		shift = 1 // 0 has no ratio
 	}
 	var figures [2][]float64
-	for _, x := range b.rounds {
+	for number, x := range b.rounds {
 		var logs []float64
 		var own [2][]float64
 		for _, block := range x.blocks {
@@ -152,7 +152,7 @@ func (r *run) metric(b *benchmark, unit string) metric {
 			sample = math.Log(pair[1] / pair[0])
 		}
 		m.all.Logs = append(m.all.Logs, sample)
-		if x.confirms {
+		if x.confirms && number >= b.fresh[unit] {
 			m.confirm.Logs = append(m.confirm.Logs, sample)
 		} else {
 			m.screen.Logs = append(m.screen.Logs, sample)
@@ -298,12 +298,16 @@ func (r *run) compareAll(metrics map[*benchmark][]metric) map[*benchmark][]compa
 // unconfirmed is a comparison that no fresh samples have confirmed: it may show that the sides are
 // equal, but not that they differ.
 func unconfirmed(c compare.Comparison) compare.Comparison {
-	switch c.Verdict {
-	case compare.Faster, compare.Slower, compare.Changed:
+	if differs(c) {
 		c.Verdict = compare.NotDecided
 		c.Warnings = append(c.Warnings, "it seems to differ, and the time did not suffice to confirm it with fresh layouts")
 	}
 	return c
+}
+
+// differs reports whether a comparison calls the sides different.
+func differs(c compare.Comparison) bool {
+	return slices.Contains([]string{compare.Faster, compare.Slower, compare.Changed}, c.Verdict)
 }
 
 // floor compares A with itself: each of its odd layouts with the even one that follows.

@@ -68,8 +68,8 @@ func (r *run) measure(ctx context.Context) error {
 		{screen, nil, func(b *benchmark) bool { return !r.settled(b) && !r.inside(b) }},
 		{longest, nil, func(b *benchmark) bool { return r.short(b) && r.suspected == 0 && r.reaches(longest) }},
 		{r.deadline, nil, func(b *benchmark) bool { return b.confirming() && !r.settled(b) && !r.dropped(b) }},
-		{r.deadline, func() { decide = r.decidable(r.deadline) }, func(b *benchmark) bool { return decide[b] }},
-		{r.deadline, nil, func(b *benchmark) bool { return !r.settled(b) }},
+		{r.deadline, func() { r.suspectLater(); decide = r.decidable(r.deadline) }, func(b *benchmark) bool { return decide[b] }},
+		{r.deadline, r.suspectLater, func(b *benchmark) bool { return !r.settled(b) }},
 	} {
 		for {
 			if phase.before != nil {

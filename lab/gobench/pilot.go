@@ -36,6 +36,7 @@ type benchmark struct {
 	rounds   []round       // what was measured
 	// suspects are the units of which the screen suspects a change, and which the next rounds confirm.
 	suspects map[string]bool
+	fresh    map[string]int // of a unit that became suspect after the screen, the number of the first round that counts
 
 	state state    // of which metrics were read
 	read  []metric // they
