@@ -98,6 +98,15 @@ func (r *run) list(ctx context.Context, side int) (map[string]*listed, error) {
 	return found, nil
 }
 
+// asksPaths reports whether the package asks for the paths of its source files, as benchmarks do that find testdata by
+// them: such a binary must not have trimmed ones.
+func (l *listed) asksPaths() bool {
+	return l != nil && slices.ContainsFunc(slices.Concat(l.testFiles(), l.otherFiles()), func(file string) bool {
+		text, err := os.ReadFile(file)
+		return err == nil && bytes.Contains(text, []byte("runtime.Caller"))
+	})
+}
+
 // missing reports whether go list found no Go file for what it lists.
 func (l *listed) missing() bool {
 	files, err := filepath.Glob(filepath.Join(l.Dir, "*.go"))

@@ -270,6 +270,54 @@ func TestAPackageOfOneSide(t *testing.T) {
 	}
 }
 
+// A benchmark that finds its files by the path of its source finds them, and what does not differ is still equal.
+func TestFilesBesideTheSource(t *testing.T) {
+	dir := modules(t)
+	for side, times := range map[string]string{"a": "3", "b": "4"} {
+		for name, text := range map[string]string{
+			"finds/testdata/x": "x", "finds/m.go": "package finds\n\nconst times = " + times + "\n",
+			"finds/m_test.go": `package finds
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+var sink [][]byte
+
+func BenchmarkFinds(b *testing.B) {
+	_, file, _, _ := runtime.Caller(0)
+	if _, err := os.ReadFile(filepath.Join(filepath.Dir(file), "testdata/x")); err != nil {
+		b.Fatal(err)
+	}
+	for range b.N {
+		sink = sink[:0]
+		for range times {
+			sink = append(sink, make([]byte, 16))
+		}
+	}
+}
+`, "alike/m_test.go": "package alike\n\nimport (\n\t\"runtime\"\n\t\"testing\"\n)\n\nfunc BenchmarkAlike(b *testing.B) { runtime.Caller(0) }\n",
+		} {
+			file := filepath.Join(dir, side, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	o := options(dir, 3*time.Second)
+	o.Packages = []string{"./finds", "./alike"}
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Benchmarks) != 1 || r.Benchmarks[0].Metric(Allocs).B != 4 || len(r.Skipped) > 0 || len(r.Equal) != 1 || !r.Layouts.Random {
+		t.Errorf("%+v, %+v, equal: %v, %+v", r.Benchmarks, r.Skipped, r.Equal, r.Layouts)
+	}
+}
+
 // However it ends, no process and no folder stays behind.
 func TestKill(t *testing.T) {
 	dir, temp := modules(t), t.TempDir()
