@@ -277,6 +277,9 @@ func (r *run) compareAll(metrics map[*benchmark][]metric) map[*benchmark][]compa
 				suspects, into = append(suspects, m.confirm), append(into, new(compare.Comparison)) // it counts for the others
 				shown := m.shown(true)
 				*c = unconfirmed(shown.Compare(1))
+				if len(c.Warnings) == 0 {
+					c.Warnings = append(c.Warnings, notConfirmed)
+				}
 				c.Interval = nil // of too few samples, or of those that were chosen for their difference
 				c.Verdict = compare.NotDecided
 			default:
@@ -295,12 +298,15 @@ func (r *run) compareAll(metrics map[*benchmark][]metric) map[*benchmark][]compa
 	return out
 }
 
+// notConfirmed is why what the screen suspects is not decided.
+const notConfirmed = "it seems to differ, and the time did not suffice to confirm it with fresh layouts"
+
 // unconfirmed is a comparison that no fresh samples have confirmed: it may show that the sides are
 // equal, but not that they differ.
 func unconfirmed(c compare.Comparison) compare.Comparison {
 	if differs(c) {
 		c.Verdict = compare.NotDecided
-		c.Warnings = append(c.Warnings, "it seems to differ, and the time did not suffice to confirm it with fresh layouts")
+		c.Warnings = append(c.Warnings, notConfirmed)
 	}
 	return c
 }

@@ -130,8 +130,8 @@ func (r *run) need(b *benchmark, g compare.Gate) (more time.Duration, possible b
 		return 0, !has && !slices.Contains(some, g.Metric)
 	}
 	m := metrics[at]
-	if m.exact {
-		return 0, true
+	if m.exact || b.isUnlike(m.unit) {
+		return 0, m.exact
 	}
 	samples, among := m.deciding(b.suspects[m.unit], r.suspected)
 	switch n := len(samples.Logs); {

@@ -176,7 +176,7 @@ func (r *run) result() *Result {
 			if x.Verdict == "" || rank(c.Verdict) < rank(x.Verdict) {
 				x.Verdict = c.Verdict
 			}
-			if c.Verdict == compare.NotDecided {
+			if c.Verdict == compare.NotDecided && !b.isUnlike(m.unit) {
 				samples, among := m.deciding(b.suspects[m.unit], r.suspected)
 				longest = max(longest, samples.Missing(among))
 				if b.suspects[m.unit] && c.Interval == nil || c.Interval != nil && (c.Interval[0] > 1 || c.Interval[1] < 1) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -144,6 +145,9 @@ func (b *Benchmark) row() []string {
 		}
 	}
 	var also []string
+	if lead.isUnlike() {
+		also = append(also, unlikeCPU)
+	}
 	for i := range b.Metrics {
 		m := &b.Metrics[i]
 		repeats := b.Runs >= leastRuns && m.Unit == CPU && m.Comparison.Interval != nil // it is ns/op
@@ -172,6 +176,9 @@ func (b *Benchmark) lead() *Metric {
 	return &b.Metrics[0]
 }
 
+// isUnlike reports whether a unit has no interval since the processes are unlike.
+func (m *Metric) isUnlike() bool { return slices.Contains(m.Comparison.Warnings, unlikeCPU) }
+
 // short says what a unit shows in a few words.
 func (m *Metric) short() string {
 	c := m.Comparison
@@ -188,6 +195,9 @@ func (m *Metric) short() string {
 	}
 	if c.Verdict == compare.Faster || c.Verdict == compare.Slower || c.Verdict == compare.Changed {
 		say += " (" + word(c.Verdict, m.Unit) + ")"
+	}
+	if m.isUnlike() {
+		say += " (" + unlikeCPU + ")"
 	}
 	return say
 }
