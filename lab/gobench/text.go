@@ -150,12 +150,16 @@ func (b *Benchmark) row() []string {
 	}
 	for i := range b.Metrics {
 		m := &b.Metrics[i]
-		repeats := b.Runs >= leastRuns && m.Unit == CPU && m.Comparison.Interval != nil // it is ns/op
-		if m != lead && m.Comparison.Verdict != compare.Invalid && !repeats {
+		if m != lead && m.Comparison.Verdict != compare.Invalid && !b.Repeats(m) {
 			also = append(also, m.short())
 		}
 	}
 	return append(row, strings.Join(also, ", "))
+}
+
+// Repeats reports whether the comparison of a unit is that of another, ns/op.
+func (b *Benchmark) Repeats(m *Metric) bool {
+	return b.Runs >= leastRuns && m.Unit == CPU && m.Comparison.Interval != nil
 }
 
 // figure formats a figure of the unit: exact ones in full.
