@@ -233,13 +233,13 @@ func (r *run) result() *Result {
 		res.Layouts.Median = middle(scatters)
 	}
 	res.Skipped, res.Warnings = append(res.Skipped, r.skipped...), append(res.Warnings, r.warnings...)
+	if len(res.Benchmarks) == 0 && len(res.Equal) == 0 && !r.onlyNew() {
+		res.Valid, res.Reason = false, ErrNothing.Error()+r.whyNothing()
+	}
 	for _, g := range r.Gates {
 		res.Gates = append(res.Gates, res.check(g))
 	}
 	r.late(res, skipped)
-	if len(res.Benchmarks) == 0 && len(res.Equal) == 0 && !r.onlyNew() {
-		res.Valid, res.Reason = false, ErrNothing.Error()+r.whyNothing()
-	}
 	res.Answer, res.What, res.Sure = res.answer(), res.what(), res.sure()
 	return res
 }
