@@ -69,6 +69,11 @@ func (r *run) byWall(ctx context.Context, b *benchmark, seen [2]reading) (perOp 
 	r.turn(0, "trying "+b.title())
 	for side, of := range b.pkg.sides {
 		var took [2]time.Duration
+		least := float64(r.firstLook()) / float64(seen[side].n)
+		if time.Since(r.began) > time.Duration(pilotShare*float64(r.Budget)) {
+			perOp[side] = least // there are many: the first slices show whether it is longer
+			continue
+		}
 		n := leastN
 		if seen[side].n > 1 { // which took as long as the first look
 			n = max(n, int(float64(seen[side].n)*float64(sliceTime)/float64(r.firstLook())))
@@ -84,7 +89,7 @@ func (r *run) byWall(ctx context.Context, b *benchmark, seen [2]reading) (perOp 
 			}
 		}
 		perOp[side] = float64(took[1]-took[0]) / float64(n)
-		if least := float64(r.firstLook()) / float64(seen[side].n); perOp[side] < least/2 { // others used the core in the first
+		if perOp[side] < least/2 { // others used the core in the first
 			perOp[side] = max(least, float64(took[0])/float64(n))
 		}
 		if took[1] == 0 {
