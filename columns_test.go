@@ -32,6 +32,7 @@ var columns = map[string]struct{ head, interval string }{
 	"found":                 {"found", ""},
 	"found_by_cpu":          {"found by CPU", ""},
 	"wrong":                 {"wrongly claimed", ""},
+	"with_interval":         {"with an interval in", ""},
 	"intervals":             {"intervals", ""},
 	"covered":               {"of them with 1 inside", ""},
 	"b_over_a":              {"B/A", "b_over_a_interval"},
@@ -97,4 +98,4 @@ var columns = map[string]struct{ head, interval string }{
 }
 
 // counts are the keys of whole numbers.
-var counts = []string{"runs", "alarms", "found", "found_by_cpu", "wrong", "right", "undecided", "intervals", "covered", "generations", "concurrency", "transfers", "forecasts", "above", "missed", "named"}
+var counts = []string{"runs", "alarms", "found", "found_by_cpu", "wrong", "right", "undecided", "with_interval", "intervals", "covered", "generations", "concurrency", "transfers", "forecasts", "above", "missed", "named"}

@@ -62,6 +62,28 @@ func TestAlarms(t *testing.T) {
 	}
 }
 
+// A comparison that two units share counts once, and a run without an interval is seen.
+func TestIntervals(t *testing.T) {
+	of := func(low, high float64) compare.Comparison {
+		return compare.Comparison{Interval: &[2]float64{low, high}}
+	}
+	sum := &tally{}
+	for _, r := range []*gobench.Result{
+		{Benchmarks: []gobench.Benchmark{
+			{Runs: 10, Metrics: []gobench.Metric{{Unit: gobench.Time, Comparison: of(0.9, 1.1)}, {Unit: gobench.CPU, Comparison: of(0.9, 1.1)}}},
+			{Runs: 1, Metrics: []gobench.Metric{{Unit: gobench.Time, Comparison: of(1.01, 1.1)}, {Unit: gobench.CPU, Comparison: of(0.9, 1.1)}, {Unit: gobench.Allocs, Exact: true, Comparison: of(1, 1)}}},
+		}},
+		{Benchmarks: []gobench.Benchmark{{Runs: 1, Metrics: []gobench.Metric{{Unit: gobench.Time}}}}},
+	} {
+		sum.intervals("sort", r)
+	}
+	for _, name := range []string{"sort", "all"} {
+		if row := sum.row(name); row["runs"] != 2.0 || row["intervals"] != 3.0 || row["covered"] != 2.0 || row["with_interval"] != 1.0 {
+			t.Errorf("%s: %v", name, row)
+		}
+	}
+}
+
 // Runs of one dyno add up; those of another begin anew.
 func TestKeep(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.json")

@@ -74,20 +74,28 @@ func equal(ctx context.Context, o *options, _ string, t *tally) error {
 		if err != nil {
 			return err
 		}
-		for _, name := range []string{s.pkg, "all"} {
-			t.add(name, "runs", 1)
-			t.add(name, "alarms", count(alarms(r, "")))
-			for _, b := range r.Benchmarks {
-				for _, m := range b.Metrics {
-					if i := m.Comparison.Interval; i != nil && !m.Exact {
-						t.add(name, "intervals", 1)
-						t.add(name, "covered", count(i[0] <= 1 && 1 <= i[1]))
-					}
+		t.intervals(s.pkg, r)
+	}
+	return nil
+}
+
+// intervals counts a run of equal programs: the intervals, each comparison once, and those of them that hold 1.
+func (t *tally) intervals(pkg string, r *gobench.Result) {
+	for _, name := range []string{pkg, "all"} {
+		t.add(name, "runs", 1)
+		t.add(name, "alarms", count(alarms(r, "")))
+		any := false
+		for _, b := range r.Benchmarks {
+			for _, m := range b.Metrics {
+				if i := m.Comparison.Interval; i != nil && !m.Exact && !b.Repeats(&m) {
+					any = true
+					t.add(name, "intervals", 1)
+					t.add(name, "covered", count(i[0] <= 1 && 1 <= i[1]))
 				}
 			}
 		}
+		t.add(name, "with_interval", count(any))
 	}
-	return nil
 }
 
 // alarms reports whether a run calls a unit of any benchmark changed; "" means any unit.

@@ -138,6 +138,9 @@ func (g Gate) Check(c Comparison) Outcome {
 			out.Verdict, out.Text = Pass, "pass: it rises from 0, which is more than any ratio"
 		}
 		return out
+	case c.Interval == nil && c.Samples >= MinSamples && len(c.Warnings) > 0: // the caller withholds it
+		out.Text = fmt.Sprintf("undecided: the ratio is %.3f, but %s", c.Ratio, c.Warnings[len(c.Warnings)-1])
+		return out
 	case c.Interval == nil:
 		out.Text = fmt.Sprintf("undecided: the ratio is %.3f, but %s no interval (%d are needed)", c.Ratio, pairs(c.Samples, "gives", "give"), MinSamples)
 		if c.TimeToDecide != "" {

@@ -74,6 +74,7 @@ func TestGate(t *testing.T) {
 		"p99 spans":            {"p99<=1.1", in(MetricP99, 0.9, 1.2), Undecided, ""},
 		"p99 beyond":           {"p99<=1.1", in(MetricP99, 1.11, 1.2), Fail, ""},
 		"another metric":       {"p99<=1.1", in(MetricCPU, 0.1, 0.2), Undecided, "the comparison is of cpu"},
+		"none is given":        {"p99<=1.1", Comparison{Metric: MetricP99, Ratio: 1.02, Samples: 9, Verdict: NotDecided, Warnings: []string{"the processes differ"}}, Undecided, "the ratio is 1.020, but the processes differ"},
 		"too few pairs":        {"capacity>=0.97", Ratio(MetricCapacity, []float64{1}, []float64{2}), Undecided, "1 pair gives no interval"},
 		"invalid":              {"capacity>=0.97", Ratio(MetricCapacity, nil, nil), Undecided, "invalid: there is no pair"},
 	} {

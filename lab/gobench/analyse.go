@@ -114,11 +114,11 @@ func (r *run) metric(b *benchmark, unit string) metric {
 	m.screen, m.confirm, m.all = empty, empty, empty
 	counts := unit == Allocs || unit == Bytes
 	shift := 0.0
-	if counts && b.isZero(unit) {
+	if counts && b.hasZero(unit) {
 		shift = 1 // 0 has no ratio
 	}
 	var figures [2][]float64
-	for _, x := range b.rounds {
+	for number, x := range b.rounds {
 		var logs []float64
 		var own [2][]float64
 		for _, block := range x.blocks {
@@ -152,7 +152,7 @@ func (r *run) metric(b *benchmark, unit string) metric {
 			sample = math.Log(pair[1] / pair[0])
 		}
 		m.all.Logs = append(m.all.Logs, sample)
-		if x.confirms {
+		if x.confirms && number >= b.fresh[unit] {
 			m.confirm.Logs = append(m.confirm.Logs, sample)
 		} else {
 			m.screen.Logs = append(m.screen.Logs, sample)
@@ -161,6 +161,8 @@ func (r *run) metric(b *benchmark, unit string) metric {
 	if m.counts = counts; counts {
 		m.timed = isExact(unit, figures, b.n)
 		figures, m.exact = b.exactIn(unit, figures)
+	} else if !known && isZero(figures) {
+		m.timed, m.exact = true, true
 	}
 	m.was, m.is = compare.Median(figures[0]), compare.Median(figures[1])
 	if m.exact {
@@ -222,7 +224,7 @@ func repeats(figures []float64, share float64) bool {
 	return len(figures) >= exactSlices && float64(same) >= share*float64(len(figures))
 }
 
-func (b *benchmark) isZero(unit string) bool {
+func (b *benchmark) hasZero(unit string) bool {
 	for figures := range slicesOf(b.rounds) {
 		if v, ok := figures[unit]; ok && v == 0 {
 			return true
@@ -275,6 +277,9 @@ func (r *run) compareAll(metrics map[*benchmark][]metric) map[*benchmark][]compa
 				suspects, into = append(suspects, m.confirm), append(into, new(compare.Comparison)) // it counts for the others
 				shown := m.shown(true)
 				*c = unconfirmed(shown.Compare(1))
+				if len(c.Warnings) == 0 {
+					c.Warnings = append(c.Warnings, notConfirmed)
+				}
 				c.Interval = nil // of too few samples, or of those that were chosen for their difference
 				c.Verdict = compare.NotDecided
 			default:
@@ -293,15 +298,22 @@ func (r *run) compareAll(metrics map[*benchmark][]metric) map[*benchmark][]compa
 	return out
 }
 
+// notConfirmed is why what the screen suspects is not decided.
+const notConfirmed = "it seems to differ, and the time did not suffice to confirm it with fresh layouts"
+
 // unconfirmed is a comparison that no fresh samples have confirmed: it may show that the sides are
 // equal, but not that they differ.
 func unconfirmed(c compare.Comparison) compare.Comparison {
-	switch c.Verdict {
-	case compare.Faster, compare.Slower, compare.Changed:
+	if differs(c) {
 		c.Verdict = compare.NotDecided
-		c.Warnings = append(c.Warnings, "it seems to differ, and the time did not suffice to confirm it with fresh layouts")
+		c.Warnings = append(c.Warnings, notConfirmed)
 	}
 	return c
+}
+
+// differs reports whether a comparison calls the sides different.
+func differs(c compare.Comparison) bool {
+	return slices.Contains([]string{compare.Faster, compare.Slower, compare.Changed}, c.Verdict)
 }
 
 // floor compares A with itself: each of its odd layouts with the even one that follows.

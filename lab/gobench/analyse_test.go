@@ -114,3 +114,30 @@ func TestFiguresAgree(t *testing.T) {
 		t.Errorf("A %g, B %g, ratio %g of %v", m[0].was, m[0].is, c.Ratio, m[0].pairs)
 	}
 }
+
+// A reported unit that is 0 on a side has no ratio, but a verdict, and its gate is decided.
+func TestReportedZeros(t *testing.T) {
+	of := func(x float64, n int) []float64 { return slices.Repeat([]float64{x}, n) }
+	for _, tt := range []struct {
+		name          string
+		a, b          []float64
+		verdict, gate string
+	}{
+		{"on both sides", of(0, 3), of(0, 3), compare.Equal, compare.Pass},
+		{"on A alone", of(0, 8), of(5, 8), compare.Changed, compare.Fail},
+		{"on B alone", of(5, 8), of(0, 8), compare.Changed, compare.Pass},
+		{"of a few slices by chance", of(0, 3), of(5, 3), compare.NotDecided, compare.Undecided},
+		{"now and then", []float64{0, 1, 0, 0, 1, 0, 1, 0}, of(0, 8), compare.NotDecided, compare.Undecided},
+	} {
+		b := measured("misses/op", tt.a, tt.b)
+		b.suspects = map[string]bool{"misses/op": true}
+		r := &run{Options: Options{Gates: unitGates(t, "misses/op<=1")}, benchmarks: []*benchmark{b}, suspected: 1}
+		c := r.compareAll(map[*benchmark][]metric{b: r.metrics(b)})[b][0]
+		if c.Verdict != tt.verdict || r.Gates[0].Check(c).Verdict != tt.gate {
+			t.Errorf("%s: %+v, %+v", tt.name, c, r.Gates[0].Check(c))
+		}
+		if settled := r.settled(b); settled != (tt.verdict != compare.NotDecided) {
+			t.Errorf("%s: settled %v", tt.name, settled)
+		}
+	}
+}

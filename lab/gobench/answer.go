@@ -28,6 +28,8 @@ func (r *Result) answer() string {
 		text += fmt.Sprintf("of %d benchmarks %s", len(r.Benchmarks), strings.Join(parts, ", "))
 	case len(r.Equal) > 0:
 		return text + "both build the same test binaries, so nothing was measured"
+	case r.Valid:
+		return text + "only " + r.B + " has the benchmarks that match, so nothing was measured"
 	default:
 		return text + r.Reason
 	}

@@ -52,6 +52,9 @@ func (r *run) build(ctx context.Context) error {
 	if err := r.noPackage(found); err != nil {
 		return err
 	}
+	if !r.AA {
+		r.onOneSide()
+	}
 	r.compareWorkspaces()
 	if versions[0] != versions[1] {
 		return fmt.Errorf("%w: %s is built by %s and %s by %s, and compilers differ more than commits do: set GOTOOLCHAIN to one of them", ErrNothing, r.Sides[0].Title, versions[0], r.Sides[1].Title, versions[1])
@@ -141,16 +144,20 @@ func (r *run) buildPackage(ctx context.Context, number int, path string, found [
 			p.sides[1] = p.sides[0]
 			break
 		}
-		l, overlay, err := r.source(ctx, side, path, found)
-		if err == nil {
-			p.sides[side], err = r.buildBinary(ctx, side, l, overlay, filepath.Join(r.temp, strconv.Itoa(number), strconv.Itoa(side)))
+		if ok, err := r.buildSide(ctx, p, side, filepath.Join(r.temp, strconv.Itoa(number), strconv.Itoa(side)), found, true); !ok {
+			return err
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			r.skipFailed(side, path, "", err.Error())
-			return nil
+	}
+	p.equal = !r.AA && p.sides[0].sum == p.sides[1].sum
+	if !p.equal && (a.asksPaths() || b.asksPaths()) {
+		for side := range p.sides {
+			if side == 1 && r.AA {
+				p.sides[1] = p.sides[0]
+				break
+			}
+			if ok, err := r.buildSide(ctx, p, side, filepath.Join(r.temp, strconv.Itoa(number), "paths", strconv.Itoa(side)), found, false); !ok {
+				return err
+			}
 		}
 	}
 	for side := range p.functions {
@@ -169,9 +176,25 @@ func (r *run) buildPackage(ctx context.Context, number int, path string, found [
 			}
 		}
 	}
-	p.equal = !r.AA && p.sides[0].sum == p.sides[1].sum
 	r.packages = append(r.packages, p)
 	return nil
+}
+
+// buildSide builds the binary of a side of a package. false: it does not build, so that the package is skipped, or
+// the error ends the run.
+func (r *run) buildSide(ctx context.Context, p *pkg, side int, dir string, found [2]map[string]*listed, trim bool) (ok bool, err error) {
+	l, overlay, err := r.source(ctx, side, p.path, found)
+	if err == nil {
+		p.sides[side], err = r.buildBinary(ctx, side, l, overlay, dir, trim)
+	}
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	if err != nil {
+		r.skipFailed(side, p.path, "", err.Error())
+		return false, nil
+	}
+	return true, nil
 }
 
 // source returns the package of a side, and the overlay of files with which it is built: with
@@ -205,15 +228,15 @@ func (r *run) source(ctx context.Context, side int, path string, found [2]map[st
 	return &listed{ImportPath: l.ImportPath, Dir: tests.Dir}, overlay, nil
 }
 
-// buildBinary compiles a test binary and keeps the command that linked it.
-func (r *run) buildBinary(ctx context.Context, side int, l *listed, overlay map[string]string, out string) (*binary, error) {
+// buildBinary compiles a test binary and keeps the command that linked it. If the paths of source files are trimmed, it
+// depends only on the source, not on the folder.
+func (r *run) buildBinary(ctx context.Context, side int, l *listed, overlay map[string]string, out string, trim bool) (*binary, error) {
 	work := filepath.Join(out, "work")
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return nil, err
 	}
 	b := &binary{path: filepath.Join(out, "base.test"), dir: l.Dir}
-	// The flags make the binary depend only on the source, not on the folder or the commit.
-	args := []string{"test", "-c", "-trimpath", "-buildvcs=false", "-vet=off", "-o", b.path}
+	args := []string{"test", "-c", "-trimpath=" + strconv.FormatBool(trim), "-buildvcs=false", "-vet=off", "-o", b.path}
 	if overlay != nil {
 		text, err := json.Marshal(map[string]any{"Replace": overlay})
 		if err == nil {

@@ -134,9 +134,12 @@ func (r *run) countAll(ctx context.Context, list []*benchmark, slicesOf int, unt
 		for _, side := range []int{from, 1 - from} {
 			r.turn(0, fmt.Sprintf("counting the allocations of %s of %s", format.Plural(len(list), "benchmark"), first.pkg.path))
 			b := first.pkg.sides[side]
-			o, err := r.runJob(ctx, job{b.path, b.dir, strings.Join(patterns, "|"), first.procs, 1, fmt.Sprintf("%dx", n), expected, 0})
+			o, err := r.runJob(ctx, job{b.path, b.dir, strings.Join(patterns, "|"), first.procs, 1, fmt.Sprintf("%dx", n), expected, firstLimit + 20*expected, ""})
 			if err != nil {
 				return err
+			}
+			if o.late {
+				return nil // its operations take longer the more there are
 			}
 			for _, x := range o.readings {
 				if x.n != n {
@@ -232,4 +235,23 @@ func isExact(unit string, figures [2][]float64, n int) bool {
 	// Of exactN iterations, what the runtime allocates now and then adds no whole allocation to each.
 	sure := unit == Allocs || math.Abs(was-is) > 1+strayBytes/float64(n) // figures are cut to whole ones
 	return sure || min(len(figures[0]), len(figures[1])) >= sureSlices
+}
+
+// isZero reports whether a unit that a benchmark reports is 0 in all slices of both sides, or in all of one and in
+// none of the other: that has no ratio, and is exact. A figure that is 0 now and then needs more slices.
+func isZero(figures [2][]float64) bool {
+	least := min(len(figures[0]), len(figures[1]))
+	zeros := [2]int{}
+	for side := range figures {
+		for _, x := range figures[side] {
+			if x == 0 {
+				zeros[side]++
+			}
+		}
+	}
+	all := [2]bool{zeros[0] == len(figures[0]), zeros[1] == len(figures[1])}
+	if all[0] && all[1] {
+		return least >= exactSlices
+	}
+	return least >= sureSlices && (all[0] && zeros[1] == 0 || all[1] && zeros[0] == 0)
 }

@@ -83,6 +83,7 @@ type run struct {
 	began      time.Time
 	deadline   time.Time
 	toolchains [2]map[string]string // settings of the go command
+	missing    [2][]string          // what was named and a side does not have
 	packages   []*pkg
 	benchmarks []*benchmark
 	skipped    []Skipped
@@ -127,7 +128,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	r.began = time.Now()
 	r.deadline = r.began.Add(o.Budget)
 	err = r.pilot(ctx)
-	if err == nil && len(r.benchmarks) == 0 && len(r.equalPackages()) == 0 {
+	if err == nil && len(r.benchmarks) == 0 && len(r.equalPackages()) == 0 && !r.onlyNew() {
 		return nil, fmt.Errorf("%w%s", ErrNothing, r.whyNothing())
 	}
 	if err == nil {

@@ -68,8 +68,8 @@ func (r *run) measure(ctx context.Context) error {
 		{screen, nil, func(b *benchmark) bool { return !r.settled(b) && !r.inside(b) }},
 		{longest, nil, func(b *benchmark) bool { return r.short(b) && r.suspected == 0 && r.reaches(longest) }},
 		{r.deadline, nil, func(b *benchmark) bool { return b.confirming() && !r.settled(b) && !r.dropped(b) }},
-		{r.deadline, func() { decide = r.decidable(r.deadline) }, func(b *benchmark) bool { return decide[b] }},
-		{r.deadline, nil, func(b *benchmark) bool { return !r.settled(b) }},
+		{r.deadline, func() { r.suspectLater(); decide = r.decidable(r.deadline) }, func(b *benchmark) bool { return decide[b] }},
+		{r.deadline, r.suspectLater, func(b *benchmark) bool { return !r.settled(b) }},
 	} {
 		for {
 			if phase.before != nil {
@@ -293,7 +293,7 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 	first := r.random.IntN(2)
 	for _, side := range []int{first, 1 - first} {
 		r.turn(r.generation, b.title())
-		j := job{paths[side], b.pkg.sides[side].dir, b.pattern(), b.procs, b.count, "2x", b.length, 0}
+		j := job{paths[side], b.pkg.sides[side].dir, b.pattern(), b.procs, b.count, "2x", b.length, 0, ""}
 		if number == 0 && b.n >= leastN && !b.single {
 			o, err := r.runJob(ctx, j)
 			if err != nil {
@@ -306,15 +306,14 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 		}
 		j.time = fmt.Sprintf("%dx", b.n)
 		if len(b.rounds) == 0 && len(into.blocks) == 0 && b.n > leastN { // all blocks of a generation have one n
-			j.limit = firstLimit + 20*b.length
+			j.limit = b.firstLimit()
 		}
 		o, err := r.runJob(ctx, j)
 		if err != nil {
 			return err
 		}
 		if o.late && j.limit > 0 {
-			// Its operations take longer the more there are: the next generation tries fewer.
-			b.n, b.length = max(leastN, b.n/10), b.length/10
+			b.fewer() // in the next generation
 			return nil
 		}
 		if o.err != nil {
@@ -345,6 +344,13 @@ func (r *run) block(ctx context.Context, b *benchmark, paths [2]string, number i
 	into.blocks = append(into.blocks, figures)
 	return nil
 }
+
+// firstLimit is how long a first slice of the benchmark may take.
+func (b *benchmark) firstLimit() time.Duration { return firstLimit + 20*b.length }
+
+// fewer makes slices of fewer iterations, since a first one was late: its operations take longer the more there
+// are, or longer than it reports.
+func (b *benchmark) fewer() { b.n, b.length = max(leastN, b.n/10), b.length/10 }
 
 // fail counts a failure of a benchmark; after too many, it is given up.
 func (r *run) fail(b *benchmark, errs [2]error) {

@@ -84,12 +84,25 @@ func n(b *testing.B) { for range b.N {} }
 func Benchmarkless(b *testing.B) {}
 func (x *t) BenchmarkMethod(b *testing.B) {}
 func BenchmarkTwo(b, c *testing.B) {}
+func BenchmarkByMethod(b *testing.B) { suite{}.run(b) }
+func (s suite) run(b *testing.B) { for b.Loop() {} }
+func BenchmarkByCode(b *testing.B) { Run(b) }
+func BenchmarkOfOther(b *testing.B) { for range b.N { plain() } }
 `
+	code := filepath.Join(filepath.Dir(file), "m.go")
+	if err := os.WriteFile(code, []byte(`package m
+import "testing"
+func Run(b *testing.B) { for b.Loop() {} }
+func BenchmarkNone(b *testing.B) { Run(b) }
+func plain() { x.Loop() }
+`), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]bool{"BenchmarkN": false, "BenchmarkLoop": true, "BenchmarkInner": true, "BenchmarkByOther": true, "BenchmarkByN": false}
-	got := benchmarksIn([]string{file, file + ".missing"})
+	want := map[string]bool{"BenchmarkN": false, "BenchmarkLoop": true, "BenchmarkInner": true, "BenchmarkByOther": true, "BenchmarkByN": false, "BenchmarkByMethod": true, "BenchmarkByCode": true, "BenchmarkOfOther": false}
+	got := benchmarksIn([]string{file, file + ".missing"}, []string{code})
 	for name, f := range got {
 		if loops, ok := want[name]; !ok || f.loops != loops {
 			t.Errorf("%s: loops by b.Loop %v, want %v (known: %v)", name, f.loops, loops, ok)
@@ -102,7 +115,7 @@ func BenchmarkTwo(b, c *testing.B) {}
 	if err := os.WriteFile(file, []byte(changed), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for name, f := range benchmarksIn([]string{file}) {
+	for name, f := range benchmarksIn([]string{file}, []string{code}) {
 		if differs := f.source != got[name].source; differs != (name == "BenchmarkByN") {
 			t.Errorf("%s: differs %v", name, differs)
 		}

@@ -27,6 +27,8 @@ type benchmark struct {
 	length   time.Duration // of a slice, with the start of its process
 	perOp    float64       // about how long an iteration takes, in ns
 	bytes    float64       // about what an iteration allocates
+	own      bool          // it reports a time of its own as ns/op, or none: its runs are sized by the wall clock
+	untimed  bool          // it reports no ns/op on either side
 	single   bool          // it keeps one CPU busy: the fastest run counts, and its elapsed time is its CPU time
 	busy     [2][]float64  // then the CPU time by elapsed time of each slice's process
 	look     look          // allocations that the pilot counted
@@ -34,6 +36,7 @@ type benchmark struct {
 	rounds   []round       // what was measured
 	// suspects are the units of which the screen suspects a change, and which the next rounds confirm.
 	suspects map[string]bool
+	fresh    map[string]int // of a unit that became suspect after the screen, the number of the first round that counts
 
 	state state    // of which metrics were read
 	read  []metric // they
@@ -100,7 +103,7 @@ func (r *run) pilot(ctx context.Context) error {
 			}
 		}
 		if look.Err() != nil {
-			r.skip(Unmeasured, p.path, "", "the first look at its benchmarks did not end within the budget")
+			r.skip(Unmeasured, p.path, "", "the first look at its benchmarks did not end within the budget%s", p.looking)
 		}
 	}
 	const mostLook = 0.5 // of the budget
@@ -108,7 +111,8 @@ func (r *run) pilot(ctx context.Context) error {
 		r.warn("the first look at %s took %.0f s: give --budget %.0fs, or name fewer with --bench", format.Plural(len(r.benchmarks), "benchmark"), took.Seconds(), math.Ceil(took.Seconds()/pilotShare/10)*10)
 	}
 	for _, g := range r.Gates {
-		if !r.reported[g.Metric] && len(r.benchmarks) > 0 {
+		// What a package reports of which both sides build the same binary, is not known.
+		if !r.reported[g.Metric] && len(r.benchmarks) > 0 && len(r.equalPackages()) == 0 {
 			return fmt.Errorf("gate %s: %w %s; there are %s", g, ErrUnit, g.Metric, strings.Join(slices.Sorted(maps.Keys(r.reported)), ", "))
 		}
 	}
@@ -121,6 +125,9 @@ func (r *run) pilot(ctx context.Context) error {
 	for i, b := range r.benchmarks {
 		if time.Until(left) < time.Duration(len(r.benchmarks)-i)*each {
 			break
+		}
+		if time.Until(left) < 2*pilotCount*b.op(max(1, b.n/4)) {
+			continue // its operations are long
 		}
 		if err := r.warmUp(ctx, b); err != nil {
 			return err
@@ -152,12 +159,12 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 		pattern = r.Bench.String()
 	}
 	var seen [2]map[string]reading
+	slow := map[string]bool{}
 	var failed [2]error
 	var skips [2][]string
-	for side, b := range p.sides {
-		r.turn(0, "trying "+p.path)
+	for side := range p.sides {
 		seen[side] = map[string]reading{}
-		o, err := r.runJob(ctx, job{b.path, b.dir, pattern, procs, 1, r.firstLook().String(), r.Budget / 10, 0})
+		o, err := r.lookAt(ctx, p, side, procs, pattern, slow)
 		if err != nil {
 			return err
 		}
@@ -187,6 +194,9 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 		if len(o.failed) > 0 && o.err != nil && !strings.Contains(o.err.Error(), endsBy) {
 			failed[side] = nil // each of them has its own line, and all others ran
 		}
+	}
+	for _, names := range seen {
+		maps.DeleteFunc(names, func(name string, _ reading) bool { return isSlow(slow, name) })
 	}
 	for side, names := range seen {
 		if failed[side] != nil {
@@ -221,11 +231,17 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 		case !ok:
 		case p.switched[x.function()]:
 			r.skip(Unlike, p.path, name, "one side loops by b.N and the other by b.Loop, which measure differently: --tests-from b uses the tests of B for both")
-		case !(a.values[Time] > 0) || !(b.values[Time] > 0):
-			r.skip(Unmeasured, p.path, name, "it reports no %s", Time)
 		default:
 			x.bytes = max(a.values[Bytes], b.values[Bytes])
-			x.size(between(a.values[Time], b.values[Time]), 10*time.Millisecond)
+			x.untimed = !(a.values[Time] > 0) && !(b.values[Time] > 0)
+			times := [2]float64{a.values[Time], b.values[Time]}
+			if x.own = r.overrides(a) || r.overrides(b); x.own {
+				var err error
+				if times, err = r.byWall(ctx, x, [2]reading{a, b}); err != nil {
+					return err
+				}
+			}
+			x.size(between(times[0], times[1]), 10*time.Millisecond)
 			r.benchmarks = append(r.benchmarks, x)
 		}
 	}
@@ -257,13 +273,22 @@ func (b *benchmark) size(nsPerOp float64, start time.Duration) {
 // warmUp runs a benchmark several times in one process of each side, and finds the number of
 // iterations, and whether the first run is slower than those that follow.
 func (r *run) warmUp(ctx context.Context, b *benchmark) error {
+	if b.own {
+		return nil // what it reports does not show how long a run takes
+	}
 	n := max(1, b.n/4)
 	cold, levels, fastest, start, single := 0, [2]float64{}, [2]float64{}, time.Duration(0), true
 	for i, side := range b.pkg.sides {
 		r.turn(0, "trying "+b.title())
-		o, err := r.runJob(ctx, job{side.path, side.dir, b.pattern(), b.procs, pilotCount, fmt.Sprintf("%dx", n), pilotCount * b.length, 0})
+		o, err := r.runJob(ctx, job{side.path, side.dir, b.pattern(), b.procs, pilotCount, fmt.Sprintf("%dx", n), pilotCount * b.length, b.firstLimit(), ""})
 		if err != nil {
 			return err
+		}
+		if o.late {
+			if b.n > leastN {
+				b.fewer()
+			}
+			return nil
 		}
 		var times []float64
 		for _, x := range o.readings {

@@ -61,8 +61,9 @@ type outcome struct {
 	output
 	cpu  time.Duration // of the whole process
 	wall time.Duration
-	err  error // how it failed, after it printed the output
-	late bool  // it failed since it took longer than its limit
+	err  error  // how it failed, after it printed the output
+	late bool   // it failed since it took longer than its limit
+	last string // the benchmark that ran last, without "Benchmark"
 }
 
 // leastTimeout is the least time that a process of benchmarks may take: a slow start on a busy
@@ -78,6 +79,7 @@ type job struct {
 	time      string // 100x or 10ms
 	expected  time.Duration
 	limit     time.Duration // after which it is stopped; 0: one that only a hang reaches
+	skip      string        // pattern of benchmarks to leave out; empty: none
 }
 
 // execute runs benchmarks of a binary.
@@ -87,11 +89,15 @@ func (r *run) execute(ctx context.Context, j job) (o outcome, err error) {
 	began := time.Now()
 	limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not end within %v", limit.Round(time.Second)))
 	defer cancel()
-	p, err := r.start(limited, process.Spec{Name: "benchmark", Dir: j.dir, Stdout: out,
-		Env: []string{"TMPDIR=" + r.scratch(), fmt.Sprintf("GOMAXPROCS=%d", j.procs)},
-		// -test.v keeps what a benchmark prints apart from the line of its result.
-		Command: []string{j.path, "-test.run=^$", "-test.bench=" + j.pattern, "-test.benchtime=" + j.time, fmt.Sprintf("-test.count=%d", j.count),
-			fmt.Sprintf("-test.cpu=%d", j.procs), "-test.benchmem", "-test.v", "-test.timeout=0"}})
+	// -test.v keeps what a benchmark prints apart from the line of its result.
+	command := []string{j.path, "-test.run=^$", "-test.bench=" + j.pattern, "-test.benchtime=" + j.time, fmt.Sprintf("-test.count=%d", j.count),
+		fmt.Sprintf("-test.cpu=%d", j.procs), "-test.benchmem", "-test.v", "-test.timeout=0"}
+	if j.skip != "" {
+		command = append(command, "-test.skip="+j.skip)
+	}
+	p, err := r.start(limited, process.Spec{Name: "benchmark", Dir: j.dir, Stdout: out, Command: command,
+		Env: []string{"TMPDIR=" + r.scratch(), fmt.Sprintf("GOMAXPROCS=%d", j.procs)}})
+	o.last = strings.TrimPrefix(bare(lastRun(out.String()), j.procs), "Benchmark")
 	if ctx.Err() != nil {
 		return o, ctx.Err()
 	}

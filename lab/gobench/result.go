@@ -93,6 +93,7 @@ type Benchmark struct {
 	Missing     []string `json:"missing"` // units that only some slices report
 	Runs        int      `json:"runs"`    // of a slice, each of that many iterations; of three or more, the fastest counts
 	title       string
+	untimed     bool // it reports no ns/op
 }
 
 // Title names the benchmark for people.
@@ -164,7 +165,7 @@ func (r *run) result() *Result {
 			continue
 		}
 		_, some := b.units()
-		x := Benchmark{Package: b.pkg.path, Name: bareSuffix(b.name, b.procs), Iterations: b.n, Generations: len(b.rounds), Scatter: scatter(b), Missing: append([]string{}, some...), Runs: b.count}
+		x := Benchmark{Package: b.pkg.path, Name: bareSuffix(b.name, b.procs), Iterations: b.n, Generations: len(b.rounds), Scatter: scatter(b), Missing: append([]string{}, some...), Runs: b.count, untimed: b.untimed}
 		if b.pkg.changed[b.function()] {
 			changed = append(changed, x.Title())
 		}
@@ -175,7 +176,7 @@ func (r *run) result() *Result {
 			if x.Verdict == "" || rank(c.Verdict) < rank(x.Verdict) {
 				x.Verdict = c.Verdict
 			}
-			if c.Verdict == compare.NotDecided {
+			if c.Verdict == compare.NotDecided && !b.isUnlike(m.unit) {
 				samples, among := m.deciding(b.suspects[m.unit], r.suspected)
 				longest = max(longest, samples.Missing(among))
 				if b.suspects[m.unit] && c.Interval == nil || c.Interval != nil && (c.Interval[0] > 1 || c.Interval[1] < 1) {
@@ -232,13 +233,13 @@ func (r *run) result() *Result {
 		res.Layouts.Median = middle(scatters)
 	}
 	res.Skipped, res.Warnings = append(res.Skipped, r.skipped...), append(res.Warnings, r.warnings...)
+	if len(res.Benchmarks) == 0 && len(res.Equal) == 0 && !r.onlyNew() {
+		res.Valid, res.Reason = false, ErrNothing.Error()+r.whyNothing()
+	}
 	for _, g := range r.Gates {
 		res.Gates = append(res.Gates, res.check(g))
 	}
 	r.late(res, skipped)
-	if len(res.Benchmarks) == 0 && len(res.Equal) == 0 {
-		res.Valid, res.Reason = false, ErrNothing.Error()+r.whyNothing()
-	}
 	res.Answer, res.What, res.Sure = res.answer(), res.what(), res.sure()
 	return res
 }

@@ -209,6 +209,115 @@ func TestOnlyBFails(t *testing.T) {
 	}
 }
 
+// A gate on a unit that only a package reports which did not change, passes.
+func TestGateOfAnEqualPackage(t *testing.T) {
+	o := options(modules(t), 3*time.Second)
+	o.Bench, o.Gates, o.NoLayouts = regexp.MustCompile("Allocates|Same"), unitGates(t, "hits/op>=1,ns/op<=10"), true
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := r.Gates[0]; len(r.Benchmarks) != 1 || g.Verdict != compare.Pass || !strings.Contains(g.Text, "reports hits/op, and both sides build the same test binaries of 1 package") {
+		t.Errorf("%+v", r.Gates)
+	}
+	o.Bench = regexp.MustCompile("Allocates")
+	if _, err := Run(t.Context(), o); !errors.Is(err, ErrUnit) {
+		t.Errorf("where no package is equal: %v", err)
+	}
+}
+
+// A package that is named and that one side does not have is no failure of that side.
+func TestAPackageOfOneSide(t *testing.T) {
+	for _, tt := range []struct {
+		name, side, cause string
+		packages          []string
+		gate              string
+		measured          int
+	}{
+		{"added", "a", OnlyB, []string{"./m", "./added"}, compare.Pass, 1},
+		{"removed", "b", OnlyA, []string{"./m", "./added"}, compare.Undecided, 1},
+		{"added alone", "a", OnlyB, []string{"./added"}, compare.Pass, 0},
+		{"added, by its path", "a", OnlyB, []string{"example.test/m/added"}, compare.Pass, 0},
+		{"added to a folder without Go files", "a", OnlyB, []string{"./added"}, compare.Pass, 0},
+	} {
+		dir := modules(t)
+		for _, side := range []string{"a", "b"} {
+			const text = "package added\n\nimport \"testing\"\n\nfunc BenchmarkAdded(b *testing.B) {}\n"
+			file := filepath.Join(dir, side, "added/added_test.go")
+			if side == tt.side {
+				file = filepath.Join(dir, side, "added/testdata")
+			}
+			if side == tt.side && !strings.Contains(tt.name, "folder") {
+				continue
+			}
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := options(dir, 3*time.Second)
+		o.Packages, o.Bench, o.Gates, o.NoLayouts = tt.packages, regexp.MustCompile("Allocates|Added"), unitGates(t, "allocs/op<=2"), true
+		r, err := Run(t.Context(), o)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if len(r.Skipped) != 1 || r.Skipped[0].Cause != tt.cause || len(r.Benchmarks) != tt.measured {
+			t.Errorf("%s: %d are measured, %+v", tt.name, len(r.Benchmarks), r.Skipped)
+		}
+		if !r.Valid || r.Gates[0].Verdict != tt.gate || tt.measured == 0 && !strings.Contains(r.Answer, "only new has") {
+			t.Errorf("%s: valid %v, %s, %+v", tt.name, r.Valid, r.Answer, r.Gates)
+		}
+	}
+}
+
+// A benchmark that finds its files by the path of its source finds them, and what does not differ is still equal.
+func TestFilesBesideTheSource(t *testing.T) {
+	dir := modules(t)
+	for side, times := range map[string]string{"a": "3", "b": "4"} {
+		for name, text := range map[string]string{
+			"finds/testdata/x": "x", "finds/m.go": "package finds\n\nconst times = " + times + "\n",
+			"finds/m_test.go": `package finds
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+var sink [][]byte
+
+func BenchmarkFinds(b *testing.B) {
+	_, file, _, _ := runtime.Caller(0)
+	if _, err := os.ReadFile(filepath.Join(filepath.Dir(file), "testdata/x")); err != nil {
+		b.Fatal(err)
+	}
+	for range b.N {
+		sink = sink[:0]
+		for range times {
+			sink = append(sink, make([]byte, 16))
+		}
+	}
+}
+`, "alike/m_test.go": "package alike\n\nimport (\n\t\"runtime\"\n\t\"testing\"\n)\n\nfunc BenchmarkAlike(b *testing.B) { runtime.Caller(0) }\n",
+		} {
+			file := filepath.Join(dir, side, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	o := options(dir, 3*time.Second)
+	o.Packages = []string{"./finds", "./alike"}
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Benchmarks) != 1 || r.Benchmarks[0].Metric(Allocs).B != 4 || len(r.Skipped) > 0 || len(r.Equal) != 1 || !r.Layouts.Random {
+		t.Errorf("%+v, %+v, equal: %v, %+v", r.Benchmarks, r.Skipped, r.Equal, r.Layouts)
+	}
+}
+
 // However it ends, no process and no folder stays behind.
 func TestKill(t *testing.T) {
 	dir, temp := modules(t), t.TempDir()

@@ -50,9 +50,13 @@ func (r *run) divide(ctx context.Context, b *benchmark, levels [2]float64, start
 	for i, side := range b.pkg.sides {
 		alike := false
 		for range attempts {
-			o, err := r.runJob(ctx, job{side.path, side.dir, b.pattern(), b.procs, short.count, fmt.Sprintf("%dx", short.n), b.length, 0})
+			o, err := r.runJob(ctx, job{side.path, side.dir, b.pattern(), b.procs, short.count, fmt.Sprintf("%dx", short.n), b.length, b.firstLimit(), ""})
 			if err != nil {
 				return err
+			}
+			if o.late {
+				b.fewer()
+				return nil
 			}
 			figures := slice(o.readings, &short)
 			if o.err != nil || figures == nil {
@@ -107,6 +111,12 @@ func (b *benchmark) unlike() bool {
 	return math.Abs(math.Log(compare.Median(b.busy[1])/compare.Median(b.busy[0]))) > alikeBusy
 }
 
+// unlikeCPU is why there is no interval of the CPU time of a benchmark whose sides are unlike.
+const unlikeCPU = "the processes use unlike CPU time beside the benchmark, which cpu-ns/op of a benchmark that keeps one CPU busy does not have"
+
+// isUnlike reports whether a unit has no interval since the processes are unlike: no time decides it.
+func (b *benchmark) isUnlike(unit string) bool { return b.same(unit) && b.unlike() }
+
 // alsoCPU gives the CPU times of benchmarks that keep one CPU busy the comparison of their elapsed times.
 func alsoCPU(metrics map[*benchmark][]metric, comparisons map[*benchmark][]compare.Comparison) {
 	for b, all := range comparisons {
@@ -118,9 +128,9 @@ func alsoCPU(metrics map[*benchmark][]metric, comparisons map[*benchmark][]compa
 			continue
 		}
 		c := all[elapsed]
-		if c.Metric = CPU; b.unlike() {
+		if c.Metric = CPU; b.isUnlike(CPU) {
 			c.Interval, c.Verdict = nil, compare.NotDecided
-			c.Warnings = append(slices.Clone(c.Warnings), "the processes use unlike CPU time beside the benchmark, which cpu-ns/op of a benchmark that keeps one CPU busy does not have")
+			c.Warnings = append(slices.Clone(c.Warnings), unlikeCPU)
 		}
 		all[cpu] = c
 	}

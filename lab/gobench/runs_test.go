@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,6 +84,25 @@ func TestOneComparisonOfTwoUnits(t *testing.T) {
 		if r.suspected != 1 || got[0].Verdict != compare.Slower || got[1].Verdict != want || got[1].Metric != CPU {
 			t.Errorf("%d are compared: %+v", r.suspected, got)
 		}
+	}
+}
+
+// Where the processes are unlike, the texts say so, and no time is said to decide it.
+func TestUnlikeProcesses(t *testing.T) {
+	x := &benchmark{pkg: &pkg{path: "p"}, name: "B", n: 1000, single: true, count: 10}
+	for i := range 20 {
+		was, is := 100+math.Mod(float64(i), 3), 100+math.Mod(float64(i), 2)
+		x.rounds = append(x.rounds, round{blocks: []block{{{Time: was, CPU: was}, {Time: is, CPU: is}}}, cost: time.Second})
+		x.busy[0], x.busy[1] = append(x.busy[0], 1), append(x.busy[1], 1.1)
+	}
+	r := &run{Options: Options{Gates: unitGates(t, "cpu-ns/op<=1.05")}, benchmarks: []*benchmark{x}, reported: map[string]bool{Time: true, CPU: true}}
+	res := r.result()
+	g := res.Gates[0]
+	if g.Verdict != compare.Undecided || !strings.Contains(g.Text, unlikeCPU) || strings.Contains(g.Text, "pairs give no interval") || g.TimeToDecide > 0 {
+		t.Errorf("the gate: %+v", g)
+	}
+	if row := strings.Join(res.Benchmarks[0].row(), " "); !strings.Contains(row, unlikeCPU) || res.TimeToDecide > 0 {
+		t.Errorf("%s; %g s more", row, res.TimeToDecide)
 	}
 }
 

@@ -242,6 +242,43 @@ func TestAChangeIsFound(t *testing.T) {
 	}
 }
 
+// What only samples after the screen show to differ is confirmed by fresh ones: a run does not end early and say that the
+// time did not suffice. The samples that show it do not count.
+func TestADifferenceThatShowsLater(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for ratio, want := range map[float64]string{1.05: compare.Slower, 1: compare.Equal} {
+		synctest.Test(t, func(t *testing.T) {
+			const budget = time.Minute
+			m := &machine{random: rand.New(rand.NewPCG(1, 22)), layout: 0.005, slice: 0.005, ratio: map[string]float64{"B0": ratio}}
+			r := &run{Options: Options{Budget: budget}, random: m.random, layouts: true, began: time.Now().Add(-budget * 3 / 4), deadline: time.Now().Add(budget / 4), temp: dir,
+				reported: map[string]bool{Time: true, CPU: true}, units: map[string]int{}, runJob: m.run, link: m.link}
+			r.suspected = 1 // by the screen, which is over
+			for _, name := range names(fewToScreen + 1) {
+				b := &benchmark{pkg: &pkg{path: name, sides: [2]*binary{{path: "a"}, {path: "b"}}}, name: name, procs: 1, count: 1}
+				b.size(1000, 5*time.Millisecond)
+				for i := range 12 {
+					was, is := 1000+math.Mod(float64(i), 2), 1002-math.Mod(float64(i), 3)
+					if name == "B0" {
+						is *= 1.07
+					}
+					b.rounds = append(b.rounds, round{blocks: []block{{{Time: was}, {Time: is}}}, cost: 500 * time.Millisecond, own: 200 * time.Millisecond})
+				}
+				r.benchmarks = append(r.benchmarks, b)
+			}
+			if err := r.measure(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range r.result().Benchmarks {
+				c := b.Metric(Time).Comparison
+				if b.Name == "B0" && (c.Verdict != want || !b.Metric(Time).Suspected || c.Samples != b.Generations-12) || b.Name != "B0" && (c.Verdict != compare.Equal || b.Generations > 12) {
+					t.Errorf("%g: %s after %d generations: %+v", ratio, b.Name, b.Generations, c)
+				}
+			}
+		})
+	}
+}
+
 // Of a hundred benchmarks, for which a minute suffices for one generation or two, the one that takes
 // twice as long is confirmed.
 func TestALargeChangeAmongManyIsFound(t *testing.T) {

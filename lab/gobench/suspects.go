@@ -2,6 +2,7 @@ package gobench
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -67,6 +68,47 @@ func (r *run) suspect() {
 			}
 		}
 	}
+}
+
+// suspectLater adds what only the samples after the screen show to differ, as far as the time suffices to confirm it
+// with fresh ones. It is chosen by samples that do not count for it, so that false alarms are as rare as before.
+func (r *run) suspectLater() {
+	left := time.Until(r.deadline)
+	for _, b := range r.benchmarks {
+		if b.confirming() && !r.settled(b) && !r.dropped(b) {
+			left -= leastConfirm * b.cost()
+		}
+	}
+	for _, b := range r.benchmarks {
+		var units []string
+		for _, m := range r.metrics(b) {
+			if !m.exact && !b.suspects[m.unit] && !b.same(m.unit) && !m.hasty(m.all) && m.all.Decided(1) && differs(m.all.Compare(1)) {
+				units = append(units, m.unit)
+			}
+		}
+		if len(units) == 0 || b.pkg.broken != "" || b.failures >= mostFailures {
+			continue
+		}
+		if left -= leastConfirm * b.cost(); left < 0 {
+			return
+		}
+		b.suspects = maps.Clone(b.suspects) // it may be that of others
+		for _, unit := range units {
+			b.suspectFrom(unit, len(b.rounds))
+			r.suspected++
+		}
+	}
+}
+
+// suspectFrom has a unit confirmed by the generations from a number on.
+func (b *benchmark) suspectFrom(unit string, round int) {
+	if b.suspects == nil {
+		b.suspects = map[string]bool{}
+	}
+	if b.fresh == nil {
+		b.fresh = map[string]int{}
+	}
+	b.suspects[unit], b.fresh[unit] = true, round
 }
 
 // large is a difference, as a logarithm, that is suspicious although there were too few samples for

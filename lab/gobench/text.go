@@ -3,6 +3,8 @@ package gobench
 import (
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -143,19 +145,26 @@ func (b *Benchmark) row() []string {
 		}
 	}
 	var also []string
+	if lead.isUnlike() {
+		also = append(also, unlikeCPU)
+	}
 	for i := range b.Metrics {
 		m := &b.Metrics[i]
-		repeats := b.Runs >= leastRuns && m.Unit == CPU && m.Comparison.Interval != nil // it is ns/op
-		if m != lead && m.Comparison.Verdict != compare.Invalid && !repeats {
+		if m != lead && m.Comparison.Verdict != compare.Invalid && !b.Repeats(m) {
 			also = append(also, m.short())
 		}
 	}
 	return append(row, strings.Join(also, ", "))
 }
 
+// Repeats reports whether the comparison of a unit is that of another, ns/op.
+func (b *Benchmark) Repeats(m *Metric) bool {
+	return b.Runs >= leastRuns && m.Unit == CPU && m.Comparison.Interval != nil
+}
+
 // figure formats a figure of the unit: exact ones in full.
 func (m *Metric) figure(v float64) string {
-	if m.Exact {
+	if m.Exact && v == math.Trunc(v) {
 		return format.Whole(format.Value(v))
 	}
 	return format.Format(format.Value(v))
@@ -170,6 +179,9 @@ func (b *Benchmark) lead() *Metric {
 	}
 	return &b.Metrics[0]
 }
+
+// isUnlike reports whether a unit has no interval since the processes are unlike.
+func (m *Metric) isUnlike() bool { return slices.Contains(m.Comparison.Warnings, unlikeCPU) }
 
 // short says what a unit shows in a few words.
 func (m *Metric) short() string {
@@ -187,6 +199,9 @@ func (m *Metric) short() string {
 	}
 	if c.Verdict == compare.Faster || c.Verdict == compare.Slower || c.Verdict == compare.Changed {
 		say += " (" + word(c.Verdict, m.Unit) + ")"
+	}
+	if m.isUnlike() {
+		say += " (" + unlikeCPU + ")"
 	}
 	return say
 }
