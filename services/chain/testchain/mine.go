@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"math/big"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core"
 	gethstate "github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -52,7 +54,11 @@ func (c *Chain) draft(time uint64, lines *console.Lines) (*execution.Builder, er
 	if err != nil {
 		return nil, err
 	}
-	return c.executor.BuildTest(c.head(), h, db, ancestors{c}, c.signatures, lines.Hooks()), nil
+	b := c.executor.BuildTest(c.head(), h, db, ancestors{c}, c.signatures, lines.Hooks())
+	if !c.strict {
+		b.RefuseCode()
+	}
+	return b, nil
 }
 
 // mine makes a block of the waiting transactions that can be executed.
@@ -84,7 +90,7 @@ func (c *Chain) mine() error {
 // fill adds what waits, as often as one makes another one possible. Its error is the context's, or that an
 // older block of another node could not be read. One goroutine executes at a time.
 func (c *Chain) fill(ctx context.Context, b *execution.Builder) error {
-	c.missed = nil
+	c.missed, c.refused = nil, map[common.Hash]error{}
 	rest := slices.Clone(c.pool)
 	if c.fees {
 		rest = c.byFees(rest, b.Header().BaseFee)
@@ -92,9 +98,16 @@ func (c *Chain) fill(ctx context.Context, b *execution.Builder) error {
 	for added := true; added; {
 		added = false
 		rest = slices.DeleteFunc(rest, func(tx *types.Transaction) bool {
-			done := ctx.Err() == nil && tx.Gas() <= b.GasLeft() && b.Add(tx) == nil
-			added = added || done
-			return done
+			delete(c.refused, tx.Hash())
+			if ctx.Err() != nil || tx.Gas() > b.GasLeft() {
+				return false
+			}
+			err := b.Add(tx)
+			if err != nil && !errors.Is(err, core.ErrGasLimitReached) && !errors.Is(err, core.ErrNonceTooHigh) {
+				c.refused[tx.Hash()] = err
+			}
+			added = added || err == nil
+			return err == nil
 		})
 	}
 	return cmp.Or(ctx.Err(), c.missed)

@@ -64,11 +64,12 @@ type Chain struct {
 	opening bool         // the journal is replayed: one goroutine has the chain
 	work    int          // calls and blocks since the journal's last checkpoint
 	states  *states
-	origin  *origin            // of a fork
-	forks   uint64             // the highest id of one, ever
-	reads   map[uint64][]*read // what the journal has of forks that have not begun yet
-	missed  error              // why an older block could not be read by what is executed
-	grown   chan struct{}      // closed when there is a block, or blocks are taken back
+	origin  *origin               // of a fork
+	forks   uint64                // the highest id of one, ever
+	reads   map[uint64][]*read    // what the journal has of forks that have not begun yet
+	missed  error                 // why an older block could not be read by what is executed
+	refused map[common.Hash]error // why waiting transactions are not in the block that was filled last, unless it is for those before them
+	grown   chan struct{}         // closed when there is a block, or blocks are taken back
 	blocks  []*sealed
 	byHash  map[common.Hash]uint64
 	index   map[common.Hash]place // of transactions
@@ -102,6 +103,9 @@ type settings struct {
 	impersonated map[common.Address]bool
 	everybody    bool                 // all accounts are impersonated
 	signatures   execution.Signatures // replaced by others, not changed, once the chain is open: executions read it
+	// strict refuses transactions that no block can have, and executes those of accounts with code. It is set by
+	// the first record of submit: journals of before have chains without it.
+	strict bool
 }
 
 // forNext are the clock and what calls have set for the next block, which a snapshot brings back.
