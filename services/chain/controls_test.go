@@ -142,6 +142,31 @@ func TestReorgSigns(t *testing.T) {
 	}
 }
 
+// Calls and estimates have as much gas as the next block of a test chain, and no less than elsewhere.
+func TestGasOfTheBlock(t *testing.T) {
+	t.Parallel()
+	n := serve(t, "--test", "--data", t.TempDir())
+	n.ask("anvil_setCode", `["`+poor+`","0x63039387005a1015600e575f5ffd5b00"]`) // reverts with less than 60,000,000
+	for _, method := range []string{"eth_estimateGas", "eth_call"} {
+		if got := n.ask(method, `[{"from":"`+rich+`","to":"`+poor+`"}]`); !strings.Contains(got, "execution reverted") {
+			t.Errorf("%s: %s", method, got)
+		}
+	}
+	n.ask("evm_setBlockGasLimit", `["0x3b9aca00"]`)
+	for _, method := range []string{"eth_estimateGas", "eth_call", "eth_createAccessList"} {
+		if got := n.ask(method, `[{"from":"`+rich+`","to":"`+poor+`"}]`); strings.Contains(got, "error") || strings.Contains(got, "message") {
+			t.Errorf("%s: %s", method, got)
+		}
+	}
+	if got := n.ask("eth_sendTransactionSync", `[{"from":"`+rich+`","to":"`+poor+`"}]`); !strings.Contains(got, `"status":"0x1"`) {
+		t.Error(got)
+	}
+	n.ask("evm_setBlockGasLimit", `["0x5208"]`)
+	if got := n.ask("eth_call", `[{"to":"`+poor+`","gas":"0x2faf080"},"latest"]`); !strings.Contains(got, "execution reverted") {
+		t.Error(got)
+	}
+}
+
 // Elsewhere the calls of a test chain say by which flag it is served.
 func TestNoTestChain(t *testing.T) {
 	t.Parallel()

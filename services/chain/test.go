@@ -57,7 +57,7 @@ func (f *serving) serveTest(ctx context.Context, env *daemon.Env, g *genesis.Gen
 	if err != nil {
 		return daemon.Running{}, err
 	}
-	b := api.Backend{Genesis: c.Genesis(), Blocks: c, States: c, Pool: c, Feed: c, Impersonated: c.Impersonated, Named: c.Named, Signatures: c.Signatures}
+	b := api.Backend{Genesis: c.Genesis(), Blocks: c, States: c, Pool: c, Feed: c, Impersonated: c.Impersonated, Named: c.Named, Signatures: c.Signatures, GasLimit: c.GasLimit}
 	if f.keys.controls(env) {
 		f.controls, f.print = c.Methods(), c.Print
 	} else {

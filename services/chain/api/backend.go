@@ -38,6 +38,8 @@ type Backend struct {
 	Named func() []common.Address
 	// Signatures are the accounts that ecrecover answers for signatures on a test chain; nil: there are none.
 	Signatures func() execution.Signatures
+	// GasLimit is that of the next block of a test chain, which a call may have, too; nil: this is none.
+	GasLimit func() uint64
 
 	// BlockWait is how long the answer to a transaction that the next blocks can have waits for its
 	// block, at most.

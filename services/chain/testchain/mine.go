@@ -44,6 +44,16 @@ func (c *Chain) header(time uint64) (*types.Header, error) {
 	return h, nil
 }
 
+// limit is the gas of the next block.
+func (c *Chain) limit() uint64 { return cmp.Or(c.gasLimit, c.head().GasLimit) }
+
+// GasLimit implements api.Backend's.
+func (c *Chain) GasLimit() uint64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.limit()
+}
+
 // draft begins a block. Its contracts print into lines.
 func (c *Chain) draft(time uint64, lines *console.Lines) (*execution.Builder, error) {
 	h, err := c.header(time)

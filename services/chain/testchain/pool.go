@@ -186,7 +186,7 @@ func (c *Chain) judge(db *gethstate.StateDB, tx *types.Transaction, size int) (r
 		return -1, core.ErrTxTypeNotSupported
 	case size > largest:
 		return -1, fmt.Errorf("%w: transaction size %v, limit %v", txpool.ErrOversizedData, size, largest)
-	case c.gasLimit == 0 && tx.Gas() > head.GasLimit || c.gasLimit > 0 && tx.Gas() > c.gasLimit:
+	case tx.Gas() > c.limit():
 		return -1, txpool.ErrGasLimit
 	case tx.Nonce() < db.GetNonce(from):
 		return -1, fmt.Errorf("%w: next nonce %v, tx nonce %v", core.ErrNonceTooLow, db.GetNonce(from), tx.Nonce())
