@@ -160,7 +160,7 @@ func (c *Chain) nodeInfo() any {
 	}
 	return map[string]any{
 		"currentBlockNumber": hexutil.Uint64(head.Number.Uint64()), "currentBlockTimestamp": head.Time, "currentBlockHash": head.Hash(),
-		"hardFork": "Prague", "transactionOrder": order,
+		"hardFork": c.genesis.Config.LatestFork(head.Time).String(), "transactionOrder": order,
 		"environment": map[string]any{
 			"baseFee": (*hexutil.Big)(c.executor.NextBaseFee(head)), "chainId": c.genesis.Config.ChainID.Uint64(), "gasLimit": hexutil.Uint64(c.limit()), "gasPrice": hexutil.Uint64(2e9),
 		},
