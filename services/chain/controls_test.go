@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 
 	"dyno/services/chain"
@@ -164,6 +165,39 @@ func TestGasOfTheBlock(t *testing.T) {
 	n.ask("evm_setBlockGasLimit", `["0x5208"]`)
 	if got := n.ask("eth_call", `[{"to":"`+poor+`","gas":"0x2faf080"},"latest"]`); !strings.Contains(got, "execution reverted") {
 		t.Error(got)
+	}
+}
+
+// Transactions of one account without its key can be sent concurrently, and it is not impersonated after them.
+func TestUnsignedTogether(t *testing.T) {
+	t.Parallel()
+	const of = "0x00000000000000000000000000000000000000dd"
+	dir := t.TempDir()
+	n := serve(t, "--test", "--data", dir)
+	n.ask("anvil_setBalance", `["`+of+`","0xde0b6b3a7640000"]`)
+	send := `[{"from":"` + of + `","to":"` + poor + `","value":"0x1"}]`
+	var sends sync.WaitGroup
+	for range 4 {
+		sends.Go(func() {
+			for range 10 {
+				if got := n.ask("eth_sendUnsignedTransaction", send); len(got) != 68 {
+					t.Error(got)
+				}
+			}
+		})
+	}
+	sends.Wait()
+	if got := n.ask("eth_getTransactionCount", `["`+of+`","latest"]`); got != `"0x28"` {
+		t.Error(got)
+	}
+	if got := n.ask("eth_sendTransaction", send); !strings.Contains(got, "unknown account") {
+		t.Errorf("the account is impersonated: %s", got)
+	}
+	before := n.ask("eth_getBlockByNumber", `["latest",true]`)
+	n.stop()
+	n = serve(t, "--test", "--data", dir)
+	if again := n.ask("eth_getBlockByNumber", `["latest",true]`); again != before {
+		t.Errorf("served again, the last block is %s, and it was %s", again, before)
 	}
 }
 

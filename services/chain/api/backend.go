@@ -33,6 +33,9 @@ type Backend struct {
 	// Impersonated reports, on a test chain, whether an account may be used without its key; nil: this
 	// is none.
 	Impersonated func(common.Address) bool
+	// Lend has an account of a test chain used without its key until the caller calls the function; nil: this is
+	// none.
+	Lend func(common.Address) (back func())
 	// Named are the impersonated accounts that clients have named, in the order of addresses; nil: there
 	// are none.
 	Named func() []common.Address

@@ -225,7 +225,25 @@ func (c *Chain) announce(tx *types.Transaction) {
 	c.more = make(chan struct{})
 }
 
-func (c *Chain) mayBe(as common.Address) bool { return c.everybody || c.impersonated[as] }
+// mayBe reports whether an account may be used without its key. What is in the journal was accepted.
+func (c *Chain) mayBe(as common.Address) bool {
+	return c.opening || c.everybody || c.impersonated[as] || c.lent[as] > 0
+}
+
+// Lend implements api.Backend's: an account may be used without its key, for a call, until the caller calls the
+// function.
+func (c *Chain) Lend(of common.Address) (back func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lent[of]++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.lent[of]--; c.lent[of] == 0 {
+			delete(c.lent, of)
+		}
+	}
+}
 
 func (c *Chain) waiting(hash common.Hash) *types.Transaction {
 	for _, tx := range c.pool {

@@ -72,12 +72,13 @@ type Chain struct {
 	grown   chan struct{}         // closed when there is a block, or blocks are taken back
 	blocks  []*sealed
 	byHash  map[common.Hash]uint64
-	index   map[common.Hash]place // of transactions
-	begins  uint64                // how often the chain began, in this process
-	shown   time.Time             // when the last block became it; zero: before this process
-	lines   *console.Lines        // that contracts print in the call that is being made; nil: they are not read
-	root    common.Hash           // of the state after the last block and what was written since
-	fees    bool                  // blocks have what waits in the order of its tips
+	index   map[common.Hash]place  // of transactions
+	begins  uint64                 // how often the chain began, in this process
+	shown   time.Time              // when the last block became it; zero: before this process
+	lines   *console.Lines         // that contracts print in the call that is being made; nil: they are not read
+	root    common.Hash            // of the state after the last block and what was written since
+	lent    map[common.Address]int // to how many calls accounts are that may be used without their keys
+	fees    bool                   // blocks have what waits in the order of its tips
 	settings
 	forNext
 	pool      []*types.Transaction // that wait, in the order in which they came
@@ -171,7 +172,7 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chai
 		return nil, err
 	}
 	o.Checkpoint = cmp.Or(o.Checkpoint, defaultCheckpoint)
-	c := &Chain{o: o, log: wal.New(files, wal.Options{Commit: wal.Group}), wake: make(chan struct{}, 1), grown: make(chan struct{}), more: make(chan struct{}), reads: map[uint64][]*read{}}
+	c := &Chain{o: o, log: wal.New(files, wal.Options{Commit: wal.Group}), wake: make(chan struct{}, 1), grown: make(chan struct{}), more: make(chan struct{}), reads: map[uint64][]*read{}, lent: map[common.Address]int{}}
 	c.ahead.warming, c.opening = make(chan struct{}, 1), true
 	rand.Read(c.started[:]) // never fails
 	from, kept, err := c.lastCheckpoint(ctx)
