@@ -137,6 +137,7 @@ func (c *Chain) write(change func(*gethstate.StateDB)) error {
 	}
 	c.root = root
 	c.blocks[len(c.blocks)-1].root = root
+	c.gone++
 	return nil
 }
 
@@ -206,12 +207,22 @@ func (c *Chain) mineOne(params json.RawMessage) (any, error) {
 	if o.Blocks != nil {
 		count = min(o.Blocks.Uint64(), mostMined)
 	}
-	for range count {
+	return "0x0", c.mineAll(count, func(uint64) {})
+}
+
+// mineAll makes a number of blocks, and calls a function before each. It ends when the client does not wait any
+// more, whose first block is made all the same.
+func (c *Chain) mineAll(count uint64, before func(i uint64)) error {
+	for i := range count {
+		if err := c.asking.ctx.Err(); i > 0 && err != nil {
+			return err
+		}
+		before(i)
 		if err := c.mine(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return "0x0", nil
+	return nil
 }
 
 // mostMined bounds the blocks of one call.
@@ -230,15 +241,11 @@ func (c *Chain) mineSpaced(params json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for range count {
+	return nil, c.mineAll(count, func(uint64) {
 		if step.Sign() > 0 {
 			c.clock.increase(step.Int64(), c.now)
 		}
-		if err := c.mine(); err != nil {
-			return nil, err
-		}
-	}
-	return nil, nil
+	})
 }
 
 func countAndStep(params json.RawMessage) (n uint64, step quantity, err error) {
@@ -259,14 +266,10 @@ func (c *Chain) mineMany(params json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range count {
+	return nil, c.mineAll(count, func(i uint64) {
 		if i > 0 && step.Sign() > 0 {
 			t := c.clock.last + step.Uint64()
 			c.clock.exact = &t
 		}
-		if err := c.mine(); err != nil {
-			return nil, err
-		}
-	}
-	return nil, nil
+	})
 }

@@ -64,6 +64,8 @@ type Chain struct {
 	opening bool         // the journal is replayed: one goroutine has the chain
 	work    int          // calls and blocks since the journal's last checkpoint
 	states  *states
+	gone    int                   // blocks and writes that were taken back or replaced, and are in states
+	left    int                   // nodes that states had when such were left behind last
 	origin  *origin               // of a fork
 	forks   uint64                // the highest id of one, ever
 	reads   map[uint64][]*read    // what the journal has of forks that have not begun yet
@@ -275,7 +277,7 @@ func (c *Chain) begin() error {
 
 // restart begins the chain with a block, and forgets all else.
 func (c *Chain) restart(states *states, root common.Hash, block *types.Block, receipts types.Receipts) {
-	c.states, c.root = states, root
+	c.states, c.root, c.gone, c.left = states, root, 0, 0
 	c.blocks, c.byHash, c.index = nil, map[common.Hash]uint64{}, map[common.Hash]place{}
 	c.settings, c.forNext = settings{impersonated: map[common.Address]bool{}}, forNext{}
 	c.clock.last = block.Time()
@@ -326,6 +328,7 @@ func (c *Chain) replay(ctx context.Context, from uint64, kept *kept) error {
 		if _, err := run(c, r.Params); err != nil {
 			return fmt.Errorf("record %d of the journal, %s, fails now: %w", number, r.Method, err)
 		}
+		c.collect()
 		return nil
 	})
 }
