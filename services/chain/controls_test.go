@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 
 	"dyno/services/chain"
@@ -139,6 +140,64 @@ func TestReorgSigns(t *testing.T) {
 	}
 	if got := n.ask("anvil_reorg", `[1,[[{"from":"0x00000000000000000000000000000000000000dd","to":"`+poor+`"},0]]]`); !strings.Contains(got, "unknown account") {
 		t.Error(got)
+	}
+}
+
+// Calls and estimates have as much gas as the next block of a test chain, and no less than elsewhere.
+func TestGasOfTheBlock(t *testing.T) {
+	t.Parallel()
+	n := serve(t, "--test", "--data", t.TempDir())
+	n.ask("anvil_setCode", `["`+poor+`","0x63039387005a1015600e575f5ffd5b00"]`) // reverts with less than 60,000,000
+	for _, method := range []string{"eth_estimateGas", "eth_call"} {
+		if got := n.ask(method, `[{"from":"`+rich+`","to":"`+poor+`"}]`); !strings.Contains(got, "execution reverted") {
+			t.Errorf("%s: %s", method, got)
+		}
+	}
+	n.ask("evm_setBlockGasLimit", `["0x3b9aca00"]`)
+	for _, method := range []string{"eth_estimateGas", "eth_call", "eth_createAccessList"} {
+		if got := n.ask(method, `[{"from":"`+rich+`","to":"`+poor+`"}]`); strings.Contains(got, "error") || strings.Contains(got, "message") {
+			t.Errorf("%s: %s", method, got)
+		}
+	}
+	if got := n.ask("eth_sendTransactionSync", `[{"from":"`+rich+`","to":"`+poor+`"}]`); !strings.Contains(got, `"status":"0x1"`) {
+		t.Error(got)
+	}
+	n.ask("evm_setBlockGasLimit", `["0x5208"]`)
+	if got := n.ask("eth_call", `[{"to":"`+poor+`","gas":"0x2faf080"},"latest"]`); !strings.Contains(got, "execution reverted") {
+		t.Error(got)
+	}
+}
+
+// Transactions of one account without its key can be sent concurrently, and it is not impersonated after them.
+func TestUnsignedTogether(t *testing.T) {
+	t.Parallel()
+	const of = "0x00000000000000000000000000000000000000dd"
+	dir := t.TempDir()
+	n := serve(t, "--test", "--data", dir)
+	n.ask("anvil_setBalance", `["`+of+`","0xde0b6b3a7640000"]`)
+	send := `[{"from":"` + of + `","to":"` + poor + `","value":"0x1"}]`
+	var sends sync.WaitGroup
+	for range 4 {
+		sends.Go(func() {
+			for range 10 {
+				if got := n.ask("eth_sendUnsignedTransaction", send); len(got) != 68 {
+					t.Error(got)
+				}
+			}
+		})
+	}
+	sends.Wait()
+	if got := n.ask("eth_getTransactionCount", `["`+of+`","latest"]`); got != `"0x28"` {
+		t.Error(got)
+	}
+	if got := n.ask("eth_sendTransaction", send); !strings.Contains(got, "unknown account") {
+		t.Errorf("the account is impersonated: %s", got)
+	}
+	before := n.ask("eth_getBlockByNumber", `["latest",true]`)
+	n.stop()
+	n = serve(t, "--test", "--data", dir)
+	if again := n.ask("eth_getBlockByNumber", `["latest",true]`); again != before {
+		t.Errorf("served again, the last block is %s, and it was %s", again, before)
 	}
 }
 

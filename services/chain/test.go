@@ -57,7 +57,7 @@ func (f *serving) serveTest(ctx context.Context, env *daemon.Env, g *genesis.Gen
 	if err != nil {
 		return daemon.Running{}, err
 	}
-	b := api.Backend{Genesis: c.Genesis(), Blocks: c, States: c, Pool: c, Feed: c, Impersonated: c.Impersonated, Named: c.Named, Signatures: c.Signatures}
+	b := api.Backend{Genesis: c.Genesis(), Blocks: c, States: c, Pool: c, Feed: c, Impersonated: c.Impersonated, Lend: c.Lend, Named: c.Named, Signatures: c.Signatures, GasLimit: c.GasLimit}
 	if f.keys.controls(env) {
 		f.controls, f.print = c.Methods(), c.Print
 	} else {
@@ -110,13 +110,7 @@ func unsigned(b api.Backend, methods map[string]jsonrpc.Method) jsonrpc.Method {
 		if err := jsonrpc.Params(params, 1, &o); err != nil {
 			return nil, err
 		}
-		if !b.Impersonated(o.From) {
-			of := []byte(`["` + o.From.Hex() + `"]`)
-			if _, err := methods["anvil_impersonateAccount"](ctx, of); err != nil {
-				return nil, err
-			}
-			defer methods["anvil_stopImpersonatingAccount"](ctx, of)
-		}
+		defer b.Lend(o.From)()
 		return methods["eth_sendTransaction"](ctx, params)
 	}
 }

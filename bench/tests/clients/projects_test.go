@@ -129,15 +129,20 @@ func TestWatchers(t *testing.T) {
 	run(t, dir, "node", "watchers.mjs", node(t, "--set", "block_idle=100ms"))
 }
 
-// Ponder indexes from block 0 after 10,000 blocks, and follows reverts.
+// Ponder indexes both kinds of chains from block 0 after 10,000 blocks, and follows reverts.
 func TestPonder(t *testing.T) {
 	node22(t)
 	dir := project(t, "ponder", "contract.mjs")
-	free, err := freeport.Loopback(1)
-	if err != nil {
-		t.Fatal(err)
+	for _, flags := range [][]string{{"--set", "history=0", "--set", "seal=each"}, {"--test"}} {
+		free, err := freeport.Loopback(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(filepath.Join(dir, ".ponder")); err != nil { // its database
+			t.Fatal(err)
+		}
+		run(t, dir, "node", "run.mjs", node(t, flags...), fmt.Sprint(free[0].Port()))
 	}
-	run(t, dir, "node", "run.mjs", node(t, "--test"), fmt.Sprint(free[0].Port()))
 }
 
 // A page in a browser with a wallet: it connects, sends, deploys, calls and watches.

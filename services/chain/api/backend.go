@@ -33,11 +33,16 @@ type Backend struct {
 	// Impersonated reports, on a test chain, whether an account may be used without its key; nil: this
 	// is none.
 	Impersonated func(common.Address) bool
+	// Lend has an account of a test chain used without its key until the caller calls the function; nil: this is
+	// none.
+	Lend func(common.Address) (back func())
 	// Named are the impersonated accounts that clients have named, in the order of addresses; nil: there
 	// are none.
 	Named func() []common.Address
 	// Signatures are the accounts that ecrecover answers for signatures on a test chain; nil: there are none.
 	Signatures func() execution.Signatures
+	// GasLimit is that of the next block of a test chain, which a call may have, too; nil: this is none.
+	GasLimit func() uint64
 
 	// BlockWait is how long the answer to a transaction that the next blocks can have waits for its
 	// block, at most.

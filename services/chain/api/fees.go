@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/common/math"
 	"github.com/ethereum/go-ethereum/consensus/misc/eip4844"
@@ -41,7 +42,7 @@ type Tips struct {
 	b Backend
 
 	mu   sync.Mutex
-	head uint64 // block for which last holds
+	head common.Hash // block for which last holds
 	last *big.Int
 }
 
@@ -55,12 +56,13 @@ func (t *Tips) Suggest() (*big.Int, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	head := t.b.States.Head().Number.Uint64()
-	if t.last != nil && t.head == head {
+	header := t.b.States.Head()
+	hash := header.Hash() // a test chain may have another block of the same number
+	if t.last != nil && t.head == hash {
 		return t.last, nil
 	}
 	var seen []*big.Int
-	var oldest uint64
+	head, oldest := header.Number.Uint64(), uint64(0)
 	if t.b.Impersonated != nil { // a test chain, and on a fork the blocks before are another node's
 		oldest, _ = t.b.States.Kept()
 	}
@@ -76,7 +78,7 @@ func (t *Tips) Suggest() (*big.Int, error) {
 		slices.SortFunc(seen, (*big.Int).Cmp)
 		tip = seen[(len(seen)-1)*tipPercentile/100]
 	}
-	t.head, t.last = head, clamp(tip, leastTip, mostTip)
+	t.head, t.last = hash, clamp(tip, leastTip, mostTip)
 	return t.last, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/lru"
 	"github.com/ethereum/go-ethereum/consensus/misc/eip4844"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"dyno/services/chain/store"
@@ -119,9 +120,16 @@ func (b Backend) derive(block *types.Block, receipts types.Receipts) (types.Rece
 	}
 	err := receipts.DeriveFields(b.Genesis.Config, block.Hash(), block.NumberU64(), block.Time(), block.BaseFee(), blobPrice, block.Transactions())
 	if err != nil {
-		err = fmt.Errorf("receipts of block %d: %w", block.NumberU64(), err)
+		return nil, fmt.Errorf("receipts of block %d: %w", block.NumberU64(), err)
 	}
-	return receipts, err
+	signer := b.signer(block.Number(), block.Time()) // knows senders that DeriveFields does not
+	for i, tx := range block.Transactions() {
+		if tx.To() == nil {
+			from, _ := types.Sender(signer, tx) // the block was executed
+			receipts[i].ContractAddress = crypto.CreateAddress(from, tx.Nonce())
+		}
+	}
+	return receipts, nil
 }
 
 // Find returns the block that a parameter names; nil if there is none. That of pending is not sealed.

@@ -31,6 +31,7 @@ type Builder struct {
 	evm      *vm.EVM
 	gas      *core.GasPool
 	signer   types.Signer
+	code     bool // accounts with code may send transactions, as those of a test chain
 
 	body     types.Body
 	receipts types.Receipts
@@ -52,13 +53,17 @@ func (e *Executor) Build(parent *types.Header, time uint64, db *gethstate.StateD
 }
 
 // BuildTest is Build of a block for a test chain, whose header the caller may have made another than
-// Next made it, and whose transactions may be those of Impersonate. Hooks see the execution, unless they
-// are nil.
+// Next made it, and whose transactions may be those of Impersonate, and of accounts with code, as anvil and
+// Hardhat have it. Hooks see the execution, unless they are nil.
 func (e *Executor) BuildTest(parent, header *types.Header, db *gethstate.StateDB, below Ancestors, known Signatures, hooks *tracing.Hooks) *Builder {
 	b := e.begin(parent, header, db, below, Impersonating, hooks)
 	known.SetIn(b.evm)
+	b.code = true
 	return b
 }
+
+// RefuseCode has a block of a test chain refuse the transactions of accounts with code, as EIP-3607 demands.
+func (b *Builder) RefuseCode() { b.code = false }
 
 func (e *Executor) begin(parent, header *types.Header, db *gethstate.StateDB, below Ancestors, signer func(types.Signer) types.Signer, hooks *tracing.Hooks) *Builder {
 	time := header.Time
@@ -127,7 +132,7 @@ func (b *Builder) Add(tx *types.Transaction) error {
 	if tx.BlobTxSidecar() != nil || tx.Type() == types.BlobTxType {
 		return core.ErrTxTypeNotSupported
 	}
-	msg, err := Message(tx, b.signer, b.header.BaseFee)
+	msg, err := Message(tx, b.signer, b.header.BaseFee, b.code)
 	if err != nil {
 		return err
 	}

@@ -71,13 +71,14 @@ func Impersonated(tx *types.Transaction) (common.Address, bool) {
 	return common.BigToAddress(r), true
 }
 
-// Message is a transaction as the EVM executes it. One that Impersonate made may be that of a contract.
-func Message(tx *types.Transaction, s types.Signer, baseFee *big.Int) (*core.Message, error) {
+// Message is a transaction as the EVM executes it. Its account may have code, against EIP-3607, if code is true or
+// Impersonate made it.
+func Message(tx *types.Transaction, s types.Signer, baseFee *big.Int, code bool) (*core.Message, error) {
 	msg, err := core.TransactionToMessage(tx, s, baseFee)
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := Impersonated(tx); ok {
+	if _, ok := Impersonated(tx); ok || code {
 		msg.SkipEOACheck()
 	}
 	return msg, nil

@@ -38,6 +38,12 @@ func NewJudge(config *params.ChainConfig, number *big.Int, merged bool, time uin
 	return Judge{rules: config.Rules(number, merged, time), signer: types.MakeSigner(config, number, time)}
 }
 
+// Impersonating returns the judge that also knows the sender of transactions which Impersonate made.
+func (j Judge) Impersonating() Judge {
+	j.signer = Impersonating(j.signer)
+	return j
+}
+
 // Verdict is what can be said of a valid transaction without the state.
 type Verdict struct {
 	Sender       common.Address

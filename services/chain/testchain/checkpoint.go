@@ -42,6 +42,7 @@ type keptSettings struct {
 	Impersonated []common.Address `json:"impersonated"`
 	Everybody    bool             `json:"everybody"`
 	Signatures   []keptSignature  `json:"signatures,omitempty"`
+	Strict       bool             `json:"strict,omitempty"`
 }
 
 // keptSignature is a signature for which ecrecover answers an account.
@@ -145,7 +146,7 @@ func (c *Chain) encode(begin uint64) ([][]byte, error) {
 		return nil, err
 	}
 	k := kept{Fees: c.fees, Forks: c.forks, From: begin, Genesis: c.genesis.JSON(), Root: c.root, Taken: c.taken, Next: c.forNext.kept(), Pool: pool}
-	k.Settings = keptSettings{Manual: c.manual, Interval: c.interval, Coinbase: c.coinbase, GasLimit: c.gasLimit, Everybody: c.everybody}
+	k.Settings = keptSettings{Manual: c.manual, Interval: c.interval, Coinbase: c.coinbase, GasLimit: c.gasLimit, Everybody: c.everybody, Strict: c.strict}
 	k.Settings.Impersonated = slices.SortedFunc(maps.Keys(c.impersonated), common.Address.Cmp)
 	for signature, account := range c.signatures {
 		k.Settings.Signatures = append(k.Settings.Signatures, keptSignature{signature[:], account})
@@ -226,7 +227,7 @@ func (c *Chain) restore(k *kept, p *parts) error {
 	}
 	c.root, c.taken, c.forNext, c.pool, c.snapshots, c.work = k.Root, k.Taken, k.Next.next(), pool, p.snapshots, 0
 	set := k.Settings
-	c.settings = settings{set.Manual, set.Interval, set.Coinbase, set.GasLimit, map[common.Address]bool{}, set.Everybody, nil}
+	c.settings = settings{set.Manual, set.Interval, set.Coinbase, set.GasLimit, map[common.Address]bool{}, set.Everybody, nil, set.Strict}
 	for _, of := range set.Impersonated {
 		c.impersonated[of] = true
 	}

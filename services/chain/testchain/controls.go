@@ -83,6 +83,7 @@ var names = map[string][]string{
 // calls are those that change the chain, by the first of their names.
 var calls = map[string]run{
 	submit:         (*Chain).submitted,
+	submitLoose:    (*Chain).submittedLoose,
 	submitBefore:   (*Chain).submittedBefore,
 	"evm_mine":     (*Chain).mineOne,
 	mineSpaced:     (*Chain).mineSpaced,

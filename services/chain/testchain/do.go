@@ -46,6 +46,7 @@ func (c *Chain) perform(a *asking, method string, params json.RawMessage) (any, 
 			err = errors.New("the node cannot write to its disk")
 		}
 	}
+	c.collect()
 	ended = true
 	lines := c.lines.Take()
 	if err != nil {
@@ -69,6 +70,7 @@ func (c *Chain) savepoint() (undo func()) {
 	blocks, root, set, next, shown := len(c.blocks), c.root, c.settings, c.forNext, c.shown
 	last, pool, accepted := c.blocks[blocks-1].root, slices.Clone(c.pool), len(c.accepted)
 	return func() {
+		c.gone += len(c.blocks) - blocks
 		c.truncate(blocks)
 		c.blocks[blocks-1].root = last
 		c.root, c.settings, c.forNext, c.pool, c.accepted, c.shown = root, set, next, pool, c.accepted[:accepted], shown

@@ -83,3 +83,11 @@ func DecodePoint(block, receipt []byte, bare bool) {
 		}
 	}
 }
+
+// Tries returns the bytes of the tries in memory that no checkpoint had.
+func (c *Chain) Tries() float64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	_, nodes, _ := c.states.tries.Size()
+	return float64(nodes)
+}

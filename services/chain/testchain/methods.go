@@ -150,10 +150,6 @@ func (c *Chain) nodeInfo() any {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	head := c.head()
-	gasLimit := head.GasLimit
-	if c.gasLimit > 0 {
-		gasLimit = c.gasLimit
-	}
 	forking := map[string]any{"forkUrl": nil, "forkBlockNumber": nil, "forkRetryBackoff": nil}
 	if c.origin != nil {
 		forking["forkUrl"], forking["forkBlockNumber"] = c.origin.upstream().url, c.origin.number
@@ -164,9 +160,9 @@ func (c *Chain) nodeInfo() any {
 	}
 	return map[string]any{
 		"currentBlockNumber": hexutil.Uint64(head.Number.Uint64()), "currentBlockTimestamp": head.Time, "currentBlockHash": head.Hash(),
-		"hardFork": "Prague", "transactionOrder": order,
+		"hardFork": c.genesis.Config.LatestFork(head.Time).String(), "transactionOrder": order,
 		"environment": map[string]any{
-			"baseFee": (*hexutil.Big)(c.executor.NextBaseFee(head)), "chainId": c.genesis.Config.ChainID.Uint64(), "gasLimit": hexutil.Uint64(gasLimit), "gasPrice": hexutil.Uint64(2e9),
+			"baseFee": (*hexutil.Big)(c.executor.NextBaseFee(head)), "chainId": c.genesis.Config.ChainID.Uint64(), "gasLimit": hexutil.Uint64(c.limit()), "gasPrice": hexutil.Uint64(2e9),
 		},
 		"forkConfig": forking, "network": nil,
 	}

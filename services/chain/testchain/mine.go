@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"math/big"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core"
 	gethstate "github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -42,6 +44,16 @@ func (c *Chain) header(time uint64) (*types.Header, error) {
 	return h, nil
 }
 
+// limit is the gas of the next block.
+func (c *Chain) limit() uint64 { return cmp.Or(c.gasLimit, c.head().GasLimit) }
+
+// GasLimit implements api.Backend's.
+func (c *Chain) GasLimit() uint64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.limit()
+}
+
 // draft begins a block. Its contracts print into lines.
 func (c *Chain) draft(time uint64, lines *console.Lines) (*execution.Builder, error) {
 	h, err := c.header(time)
@@ -52,7 +64,11 @@ func (c *Chain) draft(time uint64, lines *console.Lines) (*execution.Builder, er
 	if err != nil {
 		return nil, err
 	}
-	return c.executor.BuildTest(c.head(), h, db, ancestors{c}, c.signatures, lines.Hooks()), nil
+	b := c.executor.BuildTest(c.head(), h, db, ancestors{c}, c.signatures, lines.Hooks())
+	if !c.strict {
+		b.RefuseCode()
+	}
+	return b, nil
 }
 
 // mine makes a block of the waiting transactions that can be executed.
@@ -84,7 +100,7 @@ func (c *Chain) mine() error {
 // fill adds what waits, as often as one makes another one possible. Its error is the context's, or that an
 // older block of another node could not be read. One goroutine executes at a time.
 func (c *Chain) fill(ctx context.Context, b *execution.Builder) error {
-	c.missed = nil
+	c.missed, c.refused = nil, map[common.Hash]error{}
 	rest := slices.Clone(c.pool)
 	if c.fees {
 		rest = c.byFees(rest, b.Header().BaseFee)
@@ -92,9 +108,16 @@ func (c *Chain) fill(ctx context.Context, b *execution.Builder) error {
 	for added := true; added; {
 		added = false
 		rest = slices.DeleteFunc(rest, func(tx *types.Transaction) bool {
-			done := ctx.Err() == nil && tx.Gas() <= b.GasLeft() && b.Add(tx) == nil
-			added = added || done
-			return done
+			delete(c.refused, tx.Hash())
+			if ctx.Err() != nil || tx.Gas() > b.GasLeft() {
+				return false
+			}
+			err := b.Add(tx)
+			if err != nil && !errors.Is(err, core.ErrGasLimitReached) && !errors.Is(err, core.ErrNonceTooHigh) {
+				c.refused[tx.Hash()] = err
+			}
+			added = added || err == nil
+			return err == nil
 		})
 	}
 	return cmp.Or(ctx.Err(), c.missed)
@@ -114,6 +137,7 @@ func (c *Chain) write(change func(*gethstate.StateDB)) error {
 	}
 	c.root = root
 	c.blocks[len(c.blocks)-1].root = root
+	c.gone++
 	return nil
 }
 
@@ -183,12 +207,22 @@ func (c *Chain) mineOne(params json.RawMessage) (any, error) {
 	if o.Blocks != nil {
 		count = min(o.Blocks.Uint64(), mostMined)
 	}
-	for range count {
+	return "0x0", c.mineAll(count, func(uint64) {})
+}
+
+// mineAll makes a number of blocks, and calls a function before each. It ends when the client does not wait any
+// more, whose first block is made all the same.
+func (c *Chain) mineAll(count uint64, before func(i uint64)) error {
+	for i := range count {
+		if err := c.asking.ctx.Err(); i > 0 && err != nil {
+			return err
+		}
+		before(i)
 		if err := c.mine(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return "0x0", nil
+	return nil
 }
 
 // mostMined bounds the blocks of one call.
@@ -207,15 +241,11 @@ func (c *Chain) mineSpaced(params json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for range count {
+	return nil, c.mineAll(count, func(uint64) {
 		if step.Sign() > 0 {
 			c.clock.increase(step.Int64(), c.now)
 		}
-		if err := c.mine(); err != nil {
-			return nil, err
-		}
-	}
-	return nil, nil
+	})
 }
 
 func countAndStep(params json.RawMessage) (n uint64, step quantity, err error) {
@@ -236,14 +266,10 @@ func (c *Chain) mineMany(params json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range count {
+	return nil, c.mineAll(count, func(i uint64) {
 		if i > 0 && step.Sign() > 0 {
 			t := c.clock.last + step.Uint64()
 			c.clock.exact = &t
 		}
-		if err := c.mine(); err != nil {
-			return nil, err
-		}
-	}
-	return nil, nil
+	})
 }

@@ -60,11 +60,17 @@ func signed(raw []byte) error {
 
 // Records of a transaction.
 const (
-	submit       = "transaction"
-	submitBefore = "submit" // in journals of the time when one behind a gap made an empty block
+	submit       = "sent"
+	submitLoose  = "transaction" // in journals of the time before settings.strict
+	submitBefore = "submit"      // in those of the time when one behind a gap made an empty block, too
 )
 
 func (c *Chain) submitted(params json.RawMessage) (any, error) {
+	c.strict = true
+	return c.submittedLoose(params)
+}
+
+func (c *Chain) submittedLoose(params json.RawMessage) (any, error) {
 	tx, err := c.take(params)
 	if err != nil {
 		return nil, err
@@ -76,7 +82,13 @@ func (c *Chain) submitted(params json.RawMessage) (any, error) {
 	if behindAGap := tx.Nonce() >= c.nonce(db, c.pool, c.sender(tx)); behindAGap || !c.automines() {
 		return tx.Hash(), nil
 	}
-	return tx.Hash(), c.mine()
+	if err := c.mine(); err != nil {
+		return nil, err
+	}
+	if why := c.refused[tx.Hash()]; c.strict && why != nil {
+		return nil, why // it could wait forever, and what the account sends next behind it
+	}
+	return tx.Hash(), nil
 }
 
 func (c *Chain) submittedBefore(params json.RawMessage) (any, error) {
@@ -174,7 +186,7 @@ func (c *Chain) judge(db *gethstate.StateDB, tx *types.Transaction, size int) (r
 		return -1, core.ErrTxTypeNotSupported
 	case size > largest:
 		return -1, fmt.Errorf("%w: transaction size %v, limit %v", txpool.ErrOversizedData, size, largest)
-	case c.gasLimit == 0 && tx.Gas() > head.GasLimit || c.gasLimit > 0 && tx.Gas() > c.gasLimit:
+	case tx.Gas() > c.limit():
 		return -1, txpool.ErrGasLimit
 	case tx.Nonce() < db.GetNonce(from):
 		return -1, fmt.Errorf("%w: next nonce %v, tx nonce %v", core.ErrNonceTooLow, db.GetNonce(from), tx.Nonce())
@@ -190,8 +202,8 @@ func (c *Chain) judge(db *gethstate.StateDB, tx *types.Transaction, size int) (r
 	if next.BaseFee != nil && tx.GasFeeCapIntCmp(next.BaseFee) < 0 {
 		return -1, fmt.Errorf("%w: address %v, maxFeePerGas: %v, baseFee: %v", core.ErrFeeCapTooLow, from, tx.GasFeeCap(), next.BaseFee)
 	}
-	if _, ok := execution.Impersonated(tx); !ok {
-		if _, err := execution.NewJudge(c.genesis.Config, next.Number, true, next.Time).Judge(tx); err != nil {
+	if _, ok := execution.Impersonated(tx); !ok || c.strict {
+		if _, err := execution.NewJudge(c.genesis.Config, next.Number, true, next.Time).Impersonating().Judge(tx); err != nil {
 			return -1, err
 		}
 	}
@@ -213,7 +225,25 @@ func (c *Chain) announce(tx *types.Transaction) {
 	c.more = make(chan struct{})
 }
 
-func (c *Chain) mayBe(as common.Address) bool { return c.everybody || c.impersonated[as] }
+// mayBe reports whether an account may be used without its key. What is in the journal was accepted.
+func (c *Chain) mayBe(as common.Address) bool {
+	return c.opening || c.everybody || c.impersonated[as] || c.lent[as] > 0
+}
+
+// Lend implements api.Backend's: an account may be used without its key, for a call, until the caller calls the
+// function.
+func (c *Chain) Lend(of common.Address) (back func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lent[of]++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.lent[of]--; c.lent[of] == 0 {
+			delete(c.lent, of)
+		}
+	}
+}
 
 func (c *Chain) waiting(hash common.Hash) *types.Transaction {
 	for _, tx := range c.pool {

@@ -109,6 +109,7 @@ func (c *Chain) reorg(params json.RawMessage) (any, error) {
 		return nil, err
 	}
 	c.pool = slices.DeleteFunc(slices.Clone(pool), func(tx *types.Transaction) bool { _, mined := c.index[tx.Hash()]; return mined })
+	c.gone += len(gone)
 	c.reverts.add(c.base()+uint64(left-1), gone)
 	c.turn()
 	return nil, nil

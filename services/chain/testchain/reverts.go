@@ -25,6 +25,7 @@ type reverts struct {
 func (c *Chain) takeBack(from int) {
 	gone := slices.Clone(c.blocks[from:])
 	c.truncate(from)
+	c.gone += len(gone)
 	c.reverts.add(c.base()+uint64(from-1), gone)
 	c.turn()
 }

@@ -64,19 +64,23 @@ type Chain struct {
 	opening bool         // the journal is replayed: one goroutine has the chain
 	work    int          // calls and blocks since the journal's last checkpoint
 	states  *states
-	origin  *origin            // of a fork
-	forks   uint64             // the highest id of one, ever
-	reads   map[uint64][]*read // what the journal has of forks that have not begun yet
-	missed  error              // why an older block could not be read by what is executed
-	grown   chan struct{}      // closed when there is a block, or blocks are taken back
+	gone    int                   // blocks and writes that were taken back or replaced, and are in states
+	left    int                   // nodes that states had when such were left behind last
+	origin  *origin               // of a fork
+	forks   uint64                // the highest id of one, ever
+	reads   map[uint64][]*read    // what the journal has of forks that have not begun yet
+	missed  error                 // why an older block could not be read by what is executed
+	refused map[common.Hash]error // why waiting transactions are not in the block that was filled last, unless it is for those before them
+	grown   chan struct{}         // closed when there is a block, or blocks are taken back
 	blocks  []*sealed
 	byHash  map[common.Hash]uint64
-	index   map[common.Hash]place // of transactions
-	begins  uint64                // how often the chain began, in this process
-	shown   time.Time             // when the last block became it; zero: before this process
-	lines   *console.Lines        // that contracts print in the call that is being made; nil: they are not read
-	root    common.Hash           // of the state after the last block and what was written since
-	fees    bool                  // blocks have what waits in the order of its tips
+	index   map[common.Hash]place  // of transactions
+	begins  uint64                 // how often the chain began, in this process
+	shown   time.Time              // when the last block became it; zero: before this process
+	lines   *console.Lines         // that contracts print in the call that is being made; nil: they are not read
+	root    common.Hash            // of the state after the last block and what was written since
+	lent    map[common.Address]int // to how many calls accounts are that may be used without their keys
+	fees    bool                   // blocks have what waits in the order of its tips
 	settings
 	forNext
 	pool      []*types.Transaction // that wait, in the order in which they came
@@ -102,6 +106,9 @@ type settings struct {
 	impersonated map[common.Address]bool
 	everybody    bool                 // all accounts are impersonated
 	signatures   execution.Signatures // replaced by others, not changed, once the chain is open: executions read it
+	// strict refuses transactions that no block can have, and executes those of accounts with code. It is set by
+	// the first record of submit: journals of before have chains without it.
+	strict bool
 }
 
 // forNext are the clock and what calls have set for the next block, which a snapshot brings back.
@@ -167,7 +174,7 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chai
 		return nil, err
 	}
 	o.Checkpoint = cmp.Or(o.Checkpoint, defaultCheckpoint)
-	c := &Chain{o: o, log: wal.New(files, wal.Options{Commit: wal.Group}), wake: make(chan struct{}, 1), grown: make(chan struct{}), more: make(chan struct{}), reads: map[uint64][]*read{}}
+	c := &Chain{o: o, log: wal.New(files, wal.Options{Commit: wal.Group}), wake: make(chan struct{}, 1), grown: make(chan struct{}), more: make(chan struct{}), reads: map[uint64][]*read{}, lent: map[common.Address]int{}}
 	c.ahead.warming, c.opening = make(chan struct{}, 1), true
 	rand.Read(c.started[:]) // never fails
 	from, kept, err := c.lastCheckpoint(ctx)
@@ -270,7 +277,7 @@ func (c *Chain) begin() error {
 
 // restart begins the chain with a block, and forgets all else.
 func (c *Chain) restart(states *states, root common.Hash, block *types.Block, receipts types.Receipts) {
-	c.states, c.root = states, root
+	c.states, c.root, c.gone, c.left = states, root, 0, 0
 	c.blocks, c.byHash, c.index = nil, map[common.Hash]uint64{}, map[common.Hash]place{}
 	c.settings, c.forNext = settings{impersonated: map[common.Address]bool{}}, forNext{}
 	c.clock.last = block.Time()
@@ -321,6 +328,7 @@ func (c *Chain) replay(ctx context.Context, from uint64, kept *kept) error {
 		if _, err := run(c, r.Params); err != nil {
 			return fmt.Errorf("record %d of the journal, %s, fails now: %w", number, r.Method, err)
 		}
+		c.collect()
 		return nil
 	})
 }

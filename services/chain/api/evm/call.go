@@ -103,10 +103,22 @@ func (m *methods) call(ctx context.Context, params []byte) (any, error) {
 	return hexutil.Bytes(result.ReturnData), nil
 }
 
+// mostGas bounds a call on a test chain, whose clients set the gas of its blocks: memory of this gas has 200 MB.
+const mostGas = 1 << 36
+
+// gas is the most that a call has: on a test chain, also that of the next block.
+func (m *methods) gas() uint64 {
+	if m.node.GasLimit == nil {
+		return m.o.Gas
+	}
+	return max(m.o.Gas, min(m.node.GasLimit(), mostGas))
+}
+
 // prepare returns the message of a call, and the block that it sees.
 func (m *methods) prepare(s *scene) (*core.Message, vm.BlockContext) {
-	msg := s.message.core(s.baseFee, m.o.Gas)
-	msg.GasLimit = min(msg.GasLimit, m.o.Gas)
+	most := m.gas()
+	msg := s.message.core(s.baseFee, most)
+	msg.GasLimit = min(msg.GasLimit, most)
 	s.chain = m.chain.anew()
 	env := core.NewEVMBlockContext(s.header, s.chain, nil)
 	env.GetHash = core.GetHashFn(s.original, s.chain)
@@ -131,7 +143,7 @@ func (s *scene) failed() error { return cmp.Or(s.chain.missed, s.db.Error()) }
 // execute executes a call once.
 func (m *methods) execute(ctx context.Context, s *scene) (*core.ExecutionResult, error) {
 	msg, env := m.prepare(s)
-	return m.apply(ctx, s, msg.SkipExecutionGasCapCheck(), env, s.lines.Hooks(), core.NewGasPool(m.o.Gas), func(err error) error {
+	return m.apply(ctx, s, msg.SkipExecutionGasCapCheck(), env, s.lines.Hooks(), core.NewGasPool(msg.GasLimit), func(err error) error {
 		return fmt.Errorf("err: %w (supplied gas %d)", err, msg.GasLimit)
 	})
 }

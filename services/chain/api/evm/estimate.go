@@ -41,7 +41,7 @@ func (m *methods) estimateGas(ctx context.Context, params []byte) (any, error) {
 	chain := m.chain.anew()
 	gas, data, err := gasestimator.Estimate(ctx, s.message.core(s.baseFee, 0), &gasestimator.Options{
 		Config: m.chain.Config(), Chain: chain, Header: s.header, State: s.db, BlobBaseFee: s.blobBaseFee, ErrorRatio: overshoot,
-	}, m.o.Gas)
+	}, m.gas())
 	switch {
 	case chain.missed != nil:
 		return nil, chain.missed
@@ -124,7 +124,7 @@ func (m *methods) affordable(s *scene) (uint64, error) {
 	}
 	msg := s.message.core(s.baseFee, 0)
 	if msg.GasFeeCap.IsZero() {
-		return min(gas, m.o.Gas), nil
+		return min(gas, m.gas()), nil
 	}
 	left := s.db.GetBalance(msg.From).Clone()
 	if msg.Value.Cmp(left) >= 0 {
@@ -141,7 +141,7 @@ func (m *methods) affordable(s *scene) (uint64, error) {
 	if left.Div(left, msg.GasFeeCap); left.IsUint64() {
 		gas = min(gas, left.Uint64())
 	}
-	return min(gas, m.o.Gas), nil
+	return min(gas, m.gas()), nil
 }
 
 // with executes a call over a copy of its state with some gas. The result is nil where that does not even

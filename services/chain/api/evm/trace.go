@@ -163,7 +163,7 @@ func (r *rerun) evm(c vm.Config) *vm.EVM {
 // run executes the next transaction.
 func (r *rerun) run(ctx context.Context, evm *vm.EVM, index int) error {
 	tx := r.block.Transactions()[index]
-	msg, err := execution.Message(tx, r.block.Signer, r.header.BaseFee)
+	msg, err := execution.Message(tx, r.block.Signer, r.header.BaseFee, r.m.node.Impersonated != nil)
 	if err != nil {
 		return err
 	}
