@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/consensus/misc/eip4844"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rlp"
 
 	"dyno/services/chain/execution"
 	"dyno/services/chain/genesis"
@@ -81,5 +82,19 @@ func DecodePoint(block, receipt []byte, bare bool) {
 		if err == nil {
 			eip4844.CalcBlobFee(g.Config, next)
 		}
+	}
+}
+
+// Assemble reads a block and a receipt, as another node's methods answer them.
+func Assemble(block, receipt []byte) {
+	g, _ := rules()
+	if b := shown(g.Block().Header(), block); b != nil {
+		raw, err := rlp.EncodeToBytes(b)
+		if err != nil {
+			return
+		}
+		p := forkPoint{Block: raw, Receipts: canonical([]json.RawMessage{receipt})}
+		_, _, _ = p.decode()
+		lacks(b)
 	}
 }

@@ -269,3 +269,11 @@ func FuzzForkPoint(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, block, receipt []byte, bare bool) { testchain.DecodePoint(block, receipt, bare) })
 }
+
+// Whatever another node's methods answer for a block and a receipt, it is read or refused.
+func FuzzAssemble(f *testing.F) {
+	f.Add([]byte(`{"transactions":[null],"uncles":[],"withdrawals":[null]}`), []byte(`null`))
+	f.Add([]byte(`{"transactions":[{"type":"0x0","nonce":"0x0","gasPrice":"0x1","gas":"0x5208","to":null,"value":"0x0","input":"0x","v":"0x0","r":"0x0","s":"0x0"}]}`),
+		[]byte(`{"type":"0x7e","status":"0x1","cumulativeGasUsed":"0x1","logsBloom":"0x`+strings.Repeat("0", 512)+`","logs":[null],"gasUsed":"0x1","transactionHash":"0x`+strings.Repeat("0", 64)+`"}`))
+	f.Fuzz(func(t *testing.T, block, receipt []byte) { testchain.Assemble(block, receipt) })
+}

@@ -36,6 +36,22 @@ func other(method string, result any) func(string, answer) {
 	}
 }
 
+// each makes several changes.
+func each(all ...func(string, answer)) func(string, answer) {
+	return func(m string, a answer) {
+		for _, change := range all {
+			change(m, a)
+		}
+	}
+}
+
+// unknownTypes answers transactions and receipts as those of a type that Ethereum does not have.
+func unknownTypes(_ string, a answer) {
+	if text, err := json.Marshal(a["result"]); err == nil && a["result"] != nil {
+		a["result"] = json.RawMessage(strings.ReplaceAll(string(text), `"type":"0x2"`, `"type":"0x7e"`))
+	}
+}
+
 // forkOf begins s as a fork of what is at a URL, and returns the answer.
 func (c *client) forkOf(url string) string {
 	c.t.Helper()
@@ -50,8 +66,8 @@ func (c *client) contains(got, want string) {
 	}
 }
 
-// Only a node without the methods for it gives a block without its transactions; every other failure is an
-// error, and so is what does not belong together.
+// A node that refuses what only some have gives the same block by what all have, and one that is not known here
+// without its transactions; every other failure is an error, and so is what does not belong together.
 func TestForkAnswers(t *testing.T) {
 	up := open(t, t.TempDir()).client()
 	defer up.close()
@@ -70,10 +86,14 @@ func TestForkAnswers(t *testing.T) {
 		whole  bool
 	}{
 		{failing("", 0), "null", true},
-		{failing("debug_getRawBlock", -32601), "null", false},
-		{failing("debug_getRawReceipts", -32004), "null", false},
-		{failing("debug_getRawBlock", -32000), "not now", false},
-		{failing("debug_getRawReceipts", -32005), "not now", false},
+		{failing("debug_getRawBlock", -32601), "null", true},
+		{failing("debug_getRawReceipts", -32004), "null", true},
+		{failing("debug_getRawBlock", -32000), "null", true},
+		{failing("debug_getRawReceipts", -32005), "null", true},
+		{each(failing("debug_getRawBlock", 403), failing("eth_getBlockReceipts", -32601)), "null", true},
+		{each(failing("debug_getRawBlock", 403), failing("eth_getBlockReceipts", -32601), failing("eth_getTransactionReceipt", -32601)), "null", false},
+		{each(failing("debug_getRawBlock", 403), other("eth_getBlockReceipts", []string{})), "null", false},
+		{each(failing("debug_getRawBlock", 403), unknownTypes), "null", false},
 		{failing("eth_getBlockByNumber", -32601), "not now", false},
 		{other("debug_getRawReceipts", []string{}), "1 transactions and 0 receipts", false},
 		{other("debug_getRawReceipts", []string{"0xf9010801"}), "cannot be read", false},
@@ -88,8 +108,9 @@ func TestForkAnswers(t *testing.T) {
 		got := s.forkOf(url)
 		s.contains(got, test.says)
 		if got == "null" {
-			if has := !strings.Contains(s.ask("eth_getBlockByNumber", `["latest",false]`), `"transactions":[]`); has != test.whole {
-				t.Errorf("the forked block has transactions: %t, want %t", has, test.whole)
+			block, err := s.Block(2)
+			if err != nil || len(block.Transactions()) > 0 != test.whole {
+				t.Errorf("the forked block has %d transactions, want some: %t (%v)", len(block.Transactions()), test.whole, err)
 			}
 		} else if after := s.image(); after != before {
 			t.Errorf("%s: it was %swhich is now %s", got, before, after)
@@ -232,5 +253,59 @@ func TestForkWaits(t *testing.T) {
 	hung.CloseClientConnections()
 	if <-looked {
 		t.Error("a nonce that was not read is answered")
+	}
+}
+
+// A node that has a bound of its own for arrays, or takes none, or refuses by the status of HTTP, is forked, too.
+func TestForkGateways(t *testing.T) {
+	up := open(t, t.TempDir()).client()
+	defer up.close()
+	up.send(1)
+	url, end := up.serve(failing("debug_getRawBlock", -32601))
+	defer end()
+	for what, takes := range map[string]func(calls []json.RawMessage) (status int, answer string){
+		"arrays of 10": func(c []json.RawMessage) (int, string) { return map[bool]int{true: 413, false: 200}[len(c) > 10], "" },
+		"an object in return": func(c []json.RawMessage) (int, string) {
+			return 200, map[bool]string{true: `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"too many"}}`}[len(c) > 2]
+		},
+		"no arrays": func(c []json.RawMessage) (int, string) { return map[bool]int{true: 400, false: 200}[c != nil], "" },
+	} {
+		gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			text, _ := io.ReadAll(r.Body)
+			var calls []json.RawMessage
+			single := json.Unmarshal(text, &calls) != nil
+			status, answer := takes(calls)
+			if status != 200 || answer != "" {
+				w.WriteHeader(status)
+				io.WriteString(w, answer)
+				return
+			}
+			if single {
+				text = []byte("[" + string(text) + "]")
+			}
+			if strings.Contains(string(text), "debug_getRawReceipts") {
+				w.WriteHeader(http.StatusForbidden)
+				return
+			}
+			resp, err := http.Post(url, "application/json", strings.NewReader(string(text)))
+			if err != nil {
+				w.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			defer resp.Body.Close()
+			text, _ = io.ReadAll(resp.Body)
+			if single {
+				text = []byte(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(string(text)), "["), "]"))
+			}
+			w.Write(text)
+		}))
+		s := open(t, t.TempDir()).client()
+		if got := s.forkOf(gateway.URL); got != "null" {
+			t.Errorf("%s: %s", what, got)
+		} else if got, want := s.ask("eth_getBlockByNumber", `["latest",true]`), up.ask("eth_getBlockByNumber", `["latest",true]`); got != want {
+			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+		s.close()
+		gateway.Close()
 	}
 }
