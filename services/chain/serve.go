@@ -217,6 +217,9 @@ func (f *serving) serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 	bounds := executions
 	bounds.Next, bounds.Console = f.test, f.print
 	maps.Copy(methods, evm.Methods(b, bounds))
+	if c, ok := b.Blocks.(*testchain.Chain); ok {
+		c.PassOn(methods)
+	}
 	keys, err := f.keys.open(env, b.Genesis, f.readOnly, f.test)
 	if err != nil {
 		return rpc{}, err

@@ -8,6 +8,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math/big"
 	"time"
@@ -71,6 +72,14 @@ type Blocks interface {
 	Receipts(number uint64) (types.Receipts, error) // as stored: with what consensus knows only, and new, since the caller derives the rest
 	Number(hash common.Hash) (uint64, error)
 	Transaction(hash common.Hash) (number uint64, index uint32, err error)
+}
+
+// Forked is Blocks of a chain that can be a fork of another node's.
+type Forked interface {
+	// FirstLogs is the number of the first block whose logs are here. The other node has those before.
+	FirstLogs() uint64
+	// LogsElsewhere returns the logs that the other node answers for the parameter of eth_getLogs, as they are.
+	LogsElsewhere(ctx context.Context, criteria any) ([]json.RawMessage, error)
 }
 
 // States are the states after the last blocks. *blockchain.Chain implements it.

@@ -35,6 +35,7 @@ func (s *suite) client() *client {
 	b := api.Backend{Genesis: s.Genesis(), Blocks: s, States: s, Pool: s, Feed: s, Impersonated: s.Impersonated, Named: s.Named}
 	all := api.Methods(b, "test")
 	maps.Copy(all, evm.Methods(b, evm.Options{Gas: 1 << 24, Timeout: time.Minute, MaxTrace: 1 << 20}))
+	s.PassOn(all)
 	maps.Copy(all, accounts.Methods(b, genesis.Keys(), all))
 	maps.Copy(all, s.all)
 	return &client{s, all}

@@ -4,13 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"dyno/services/chain/api"
+	"dyno/services/chain/api/filter"
 	"dyno/services/chain/genesis"
 )
 
@@ -254,6 +258,74 @@ func TestForkWaits(t *testing.T) {
 	if <-looked {
 		t.Error("a nonce that was not read is answered")
 	}
+}
+
+// Of a node whose blocks are not known here, what they have is its own answer, and never that there is nothing.
+func TestForkPassedOn(t *testing.T) {
+	up := open(t, t.TempDir()).client()
+	defer up.close()
+	logs := filter.New(api.Backend{Genesis: up.Genesis(), Blocks: up, States: up, Pool: up, Feed: up}).Methods()
+	maps.Copy(up.node, logs)
+	up.want("null", "anvil_setCode", logging, "0x5f5fa0") // one without topics
+	hash := up.sendTo(logging).Hex()
+	up.sendTo(logging)
+	var asked atomic.Int64
+	url, end := up.serve(failing("debug_getRawBlock", -32601), failing("debug_traceTransaction", -32601), unknownTypes, func(string, answer) { asked.Add(1) })
+	defer end()
+	s := open(t, t.TempDir()).client()
+	defer s.close()
+	maps.Copy(s.node, filter.New(api.Backend{Genesis: s.Genesis(), Blocks: s, States: s, Pool: s, Feed: s}).Methods())
+	s.contains(s.forkOf(url), "null")
+	up.sendTo(logging) // which is not of the fork
+	last := blockHash(up, "0x2")
+	for _, of := range [][2]string{
+		{"eth_getBlockByNumber", `["0x1",true]`}, {"eth_getBlockByNumber", `["0x2",false]`}, {"eth_getBlockByHash", `["` + last + `",true]`},
+		{"eth_getBlockByHash", `["` + blockHash(up, "0x1") + `",false]`}, {"eth_getBlockReceipts", `["0x1"]`}, {"eth_getBlockReceipts", `["` + last + `"]`},
+		{"eth_getBlockTransactionCountByNumber", `["0x1"]`}, {"eth_getBlockTransactionCountByHash", `["` + last + `"]`},
+		{"eth_getTransactionByBlockNumberAndIndex", `["0x2","0x0"]`}, {"eth_getTransactionByHash", `["` + hash + `"]`},
+		{"eth_getTransactionReceipt", `["` + hash + `"]`}, {"eth_getLogs", `[{"fromBlock":"0x0","toBlock":"0x2"}]`},
+		{"eth_getLogs", `[{"fromBlock":"0x1","toBlock":"0x1","address":"` + logging.Hex() + `"}]`}, {"eth_getLogs", `[{"blockHash":"` + last + `"}]`},
+	} {
+		want := strings.ReplaceAll(up.ask(of[0], of[1]), `"type":"0x2"`, `"type":"0x7e"`)
+		if got := s.ask(of[0], of[1]); got != want || len(want) < 5 {
+			t.Errorf("%v: %s, want %s", of, got, want)
+		}
+	}
+	if got, want := s.ask("eth_getBlockByNumber", `["latest",false]`), up.ask("eth_getBlockByNumber", `["0x2",false]`); got != want {
+		t.Errorf("the last block: %s, want %s", got, want)
+	}
+	s.contains(s.ask("debug_traceTransaction", `["`+hash+`"]`), "debug_traceTransaction with the error -32601: not now")
+	s.contains(s.ask("debug_getRawBlock", `["0x1"]`), "debug_getRawBlock with the error -32601: not now")
+	s.contains(s.ask("trace_filter", `[{"fromBlock":"0x1","toBlock":"0x1"}]`), "transactions and receipts of block 1")
+	s.contains(s.ask("eth_getHeaderByNumber", `["latest"]`), last)
+	if got := s.ask("eth_getTransactionByHash", `["`+last+`"]`); got != "null" {
+		t.Error(got)
+	}
+
+	// What was made since is here, and logs of both are joined.
+	s.sendTo(logging)
+	before := asked.Load()
+	var found []struct{ BlockNumber string }
+	got := s.ask("eth_getLogs", `[{"fromBlock":"0x0","toBlock":"latest","topics":[]}]`)
+	if err := json.Unmarshal([]byte(got), &found); err != nil || len(found) != 3 || found[0].BlockNumber != "0x1" || found[2].BlockNumber != "0x3" {
+		t.Error(got)
+	}
+	if n := asked.Load() - before; n != 1 {
+		t.Errorf("%d questions for logs, want 1", n)
+	}
+	s.contains(s.ask("eth_getBlockByNumber", `["latest",true]`), `"number":"0x3"`)
+	end()
+	s.contains(s.ask("eth_getLogs", `[{"fromBlock":"0x0"}]`), "does not answer")
+	s.contains(s.ask("eth_getLogs", `[{"fromBlock":"0x3"}]`), "0x3")
+}
+
+func blockHash(c *client, number string) string {
+	c.t.Helper()
+	var block struct{ Hash string }
+	if err := json.Unmarshal([]byte(c.ask("eth_getBlockByNumber", `["`+number+`",false]`)), &block); err != nil {
+		c.t.Fatal(err)
+	}
+	return block.Hash
 }
 
 // A node that has a bound of its own for arrays, or takes none, or refuses by the status of HTTP, is forked, too.
