@@ -142,6 +142,36 @@ func TestReorgSigns(t *testing.T) {
 	}
 }
 
+// On an address that other machines reach, calls name no port of this one that it would call.
+func TestForkReachable(t *testing.T) {
+	t.Parallel()
+	up, dir := serve(t, "--data", t.TempDir()), t.TempDir()
+	up.ask("eth_sendTransactionSync", `[`+transfer+`]`)
+	forking := `[{"forking":{"jsonRpcUrl":"http://` + up.listen + `"}}]`
+	n := serve(t, "--test", "--data", dir, "--listen=0.0.0.0:0", "--dev-accounts=development")
+	for _, method := range []string{"anvil_reset", "hardhat_reset"} {
+		if got := n.ask(method, forking); !strings.Contains(got, "--fork-url") {
+			t.Error(got)
+		}
+	}
+	n.stop()
+	n = serve(t, "--test", "--data", dir)
+	if got := n.ask("anvil_reset", forking); got != "null" {
+		t.Error(got)
+	}
+	n.stop()
+	n = serve(t, "--test", "--data", dir, "--listen=0.0.0.0:0", "--dev-accounts=development")
+	if got := n.ask("anvil_setRpcUrl", `["http://127.0.0.1:1"]`); !strings.Contains(got, "--fork-url") {
+		t.Error(got)
+	}
+	if got := n.ask("anvil_reset", strings.Replace(forking, `"}`, `","blockNumber":0}`, 1)); got != "null" { // of the same node
+		t.Error(got)
+	}
+	if got := n.ask("eth_blockNumber", `[]`); got != `"0x0"` {
+		t.Error(got)
+	}
+}
+
 // Elsewhere the calls of a test chain say by which flag it is served.
 func TestNoTestChain(t *testing.T) {
 	t.Parallel()

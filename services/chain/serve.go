@@ -219,6 +219,9 @@ func (f *serving) serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 	maps.Copy(methods, evm.Methods(b, bounds))
 	if c, ok := b.Blocks.(*testchain.Chain); ok {
 		c.PassOn(methods)
+		if !loopback(env.Listen) {
+			c.RefuseForks()
+		}
 	}
 	keys, err := f.keys.open(env, b.Genesis, f.readOnly, f.test)
 	if err != nil {

@@ -91,6 +91,7 @@ type Chain struct {
 	stop    context.CancelFunc
 	task    sync.WaitGroup
 	silent  atomic.Bool // what contracts print is not in the log
+	settled atomic.Bool // calls name no other node to fork
 }
 
 // settings are what calls have set. Only a reset takes them back.
