@@ -212,15 +212,21 @@ func (r rpc) Drain(ctx context.Context) error {
 
 // serveRPC returns the server of all methods. The caller drains it.
 func (f *serving) serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
+	fork, ok := b.Blocks.(*testchain.Chain)
+	if ok {
+		b.Within = func(ctx context.Context) (api.Blocks, api.States) { v := fork.Within(ctx); return v, v }
+	}
 	methods, filters := api.Methods(b, f.version()), filter.New(b)
 	maps.Copy(methods, filters.Methods())
 	bounds := executions
-	bounds.Next, bounds.Console = f.test, f.print
+	if bounds.Next, bounds.Console = f.test, f.print; f.test {
+		bounds.Patience = testchain.Patience
+	}
 	maps.Copy(methods, evm.Methods(b, bounds))
-	if c, ok := b.Blocks.(*testchain.Chain); ok {
-		c.PassOn(methods)
+	if ok {
+		fork.PassOn(methods)
 		if !loopback(env.Listen) {
-			c.RefuseForks()
+			fork.RefuseForks()
 		}
 	}
 	keys, err := f.keys.open(env, b.Genesis, f.readOnly, f.test)

@@ -31,6 +31,10 @@ type Backend struct {
 	Feed    Feed
 	Recent  *Recent // nil: each block is read when it is asked for
 
+	// Within are Blocks and States for a call, at whose end nothing is asked of another node for it; nil: no
+	// other node is asked.
+	Within func(context.Context) (Blocks, States)
+
 	// Impersonated reports, on a test chain, whether an account may be used without its key; nil: this
 	// is none.
 	Impersonated func(common.Address) bool
@@ -43,6 +47,14 @@ type Backend struct {
 	// BlockWait is how long the answer to a transaction that the next blocks can have waits for its
 	// block, at most.
 	BlockWait time.Duration
+}
+
+// For returns the node for a call, by Within.
+func (b Backend) For(ctx context.Context) Backend {
+	if b.Within != nil {
+		b.Blocks, b.States = b.Within(ctx)
+	}
+	return b
 }
 
 // signer recovers the senders of a block's transactions.

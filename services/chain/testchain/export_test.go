@@ -45,6 +45,11 @@ func BeginBefore() (back func()) {
 	return func() { begun = was }
 }
 
+// Ask begins a question to another node for a call, until the function that it returns is called.
+func Ask(ctx context.Context) (question context.Context, done func(), err error) {
+	return newAsking(ctx).begin()
+}
+
 // Replace has a call do something else until the function that it returns is called.
 func Replace(method string, do func(c *Chain, was func() (any, error)) (any, error)) (back func()) {
 	was := calls[method]

@@ -1,6 +1,7 @@
 package testchain_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -33,6 +34,7 @@ type client struct {
 
 func (s *suite) client() *client {
 	b := api.Backend{Genesis: s.Genesis(), Blocks: s, States: s, Pool: s, Feed: s, Impersonated: s.Impersonated, Named: s.Named}
+	b.Within = func(ctx context.Context) (api.Blocks, api.States) { v := s.Within(ctx); return v, v }
 	all := api.Methods(b, "test")
 	maps.Copy(all, evm.Methods(b, evm.Options{Gas: 1 << 24, Timeout: time.Minute, MaxTrace: 1 << 20}))
 	s.PassOn(all)

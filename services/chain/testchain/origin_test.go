@@ -215,6 +215,7 @@ func TestForkAlone(t *testing.T) {
 func TestForkWaits(t *testing.T) {
 	up := open(t, t.TempDir()).client()
 	defer up.close()
+	up.call("anvil_mine", 2)
 	unknown := common.HexToAddress("0xdd")
 	reached := make(chan struct{})
 	url, end := up.serve()
@@ -235,16 +236,29 @@ func TestForkWaits(t *testing.T) {
 		}
 	}
 	move(hung.URL)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() {
-		_, err := s.node["anvil_addBalance"](ctx, []byte(`["`+unknown.Hex()+`","0x1"]`))
-		done <- err
-	}()
-	<-reached
-	cancel()
-	if err := <-done; err == nil || !strings.Contains(err.Error(), "canceled") {
-		t.Error(err)
+	for method, params := range map[string]string{
+		"anvil_addBalance": `["` + unknown.Hex() + `","0x1"]`, "eth_getBalance": `["` + unknown.Hex() + `","latest"]`,
+		"eth_call": `[{"to":"` + unknown.Hex() + `"},"latest"]`, "eth_estimateGas": `[{"to":"` + unknown.Hex() + `","data":"0x01"},"pending"]`,
+		"eth_getBlockByNumber": `["0x0",false]`, "eth_getTransactionReceipt": `["` + common.MaxHash.Hex() + `"]`,
+		"eth_createAccessList": `[{"data":"0x600643034060005260206000f3"},"latest"]`, "eth_getBlockByHash": `["` + common.MaxHash.Hex() + `",false]`,
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			_, err := s.node[method](ctx, []byte(params))
+			done <- err
+		}()
+		select {
+		case <-reached:
+		case err := <-done:
+			t.Errorf("%s ends without a question to the other node: %v", method, err)
+			cancel()
+			continue
+		}
+		cancel()
+		if err := <-done; err == nil || !strings.Contains(err.Error(), "canceled") {
+			t.Errorf("%s: %v", method, err)
+		}
 	}
 	// A look at a nonce takes no lock.
 	looked := make(chan bool, 1)

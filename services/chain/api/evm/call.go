@@ -104,10 +104,10 @@ func (m *methods) call(ctx context.Context, params []byte) (any, error) {
 }
 
 // prepare returns the message of a call, and the block that it sees.
-func (m *methods) prepare(s *scene) (*core.Message, vm.BlockContext) {
+func (m *methods) prepare(ctx context.Context, s *scene) (*core.Message, vm.BlockContext) {
 	msg := s.message.core(s.baseFee, m.o.Gas)
 	msg.GasLimit = min(msg.GasLimit, m.o.Gas)
-	s.chain = m.chain.anew()
+	s.chain = m.chain.anew(ctx)
 	env := core.NewEVMBlockContext(s.header, s.chain, nil)
 	env.GetHash = core.GetHashFn(s.original, s.chain)
 	if s.random != nil {
@@ -130,7 +130,7 @@ func (s *scene) failed() error { return cmp.Or(s.chain.missed, s.db.Error()) }
 
 // execute executes a call once.
 func (m *methods) execute(ctx context.Context, s *scene) (*core.ExecutionResult, error) {
-	msg, env := m.prepare(s)
+	msg, env := m.prepare(ctx, s)
 	return m.apply(ctx, s, msg.SkipExecutionGasCapCheck(), env, s.lines.Hooks(), core.NewGasPool(m.o.Gas), func(err error) error {
 		return fmt.Errorf("err: %w (supplied gas %d)", err, msg.GasLimit)
 	})

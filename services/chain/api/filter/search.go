@@ -38,6 +38,7 @@ func Search(ctx context.Context, node api.Backend, c *Criteria) ([]*types.Log, e
 
 // find is Search, and has another node search the blocks before a fork by one call.
 func find(ctx context.Context, node api.Backend, c *Criteria) (any, error) {
+	node = node.For(ctx)
 	forked, ok := node.Blocks.(api.Forked)
 	if !ok {
 		return Search(ctx, node, c)
