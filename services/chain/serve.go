@@ -46,6 +46,7 @@ type serving struct {
 	logSample config.Pairs
 	nodes     nodes
 	keys      devKeys
+	forks     forkFlags
 	legacy    bool // transactions without a chain id are taken, too
 	test      bool // a test chain
 
@@ -60,6 +61,7 @@ func (f *serving) declare(set *pflag.FlagSet) {
 	set.StringVar(&f.genesis, "genesis", "", "`FILE` with the genesis of the chain, as go-ethereum has it; a folder keeps its own, and a new one has the development chain without it")
 	f.nodes.declare(set)
 	f.keys.declare(set)
+	f.forks.declare(set)
 	set.BoolVar(&f.legacy, "rpc.allow-unprotected-txs", false, "take transactions without a chain id (before EIP-155), too, such as those that deploy well-known factories; other chains would take them as well")
 	f.logSample.Alone = tracing.Others
 	set.Var(&f.logSample, "log-sample", "share of calls that are logged: `[METHOD=]RATE`, such as eth_call=0.01; repeatable. Calls whose trace is recorded (--otlp) are logged without it")
@@ -73,6 +75,9 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 		return daemon.Running{}, err
 	}
 	if err := f.nodes.check(f.readOnly); err != nil {
+		return daemon.Running{}, daemon.Usage(err)
+	}
+	if err := f.forks.check(f.test, f.genesis); err != nil {
 		return daemon.Running{}, daemon.Usage(err)
 	}
 	f.ballast = ballast()
