@@ -51,7 +51,7 @@ var inside = map[string][]room{
 		{".", []string{"cluster", "testchain", "node", "journal", "mempool", "blockchain", "genesis", "api", "console", "jsonrpc", "limiter", "peers", "raft", "state", "store"},
 			"the service and its jobs, around the chain"},
 		{"api", []string{"node", "execution", "genesis", "console", "jsonrpc", "limiter", "store"}, "the JSON-RPC methods, over what a node lets them see"},
-		{"testchain", []string{"node", "execution", "genesis", "console", "jsonrpc", "state", "store"}, "a chain that test suites set as they like; of a node only the form of its answers"},
+		{"testchain", []string{"node", "execution", "genesis", "console", "jsonrpc", "limiter", "state", "store"}, "a chain that test suites set as they like; of a node only the form of its answers"},
 		{"cluster", []string{"node", "journal", "blockchain", "peers", "raft"}, "several nodes; of the chain only whose fault an error is"},
 		{"node", []string{"blockchain", "journal", "mempool", "execution", "limiter", "store"}, "the way of a transaction; it knows no method"},
 		{"blockchain", []string{"execution", "genesis", "flat", "state", "store"}, "blocks and the states that they leave; it knows no request"},

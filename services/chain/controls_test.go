@@ -201,6 +201,85 @@ func TestUnsignedTogether(t *testing.T) {
 	}
 }
 
+// A folder that begins as a fork has the other chain's id, unless another one is named, and stays the fork.
+func TestForkFlags(t *testing.T) {
+	t.Parallel()
+	up, dir := serve(t, "--data", t.TempDir()), t.TempDir()
+	for range 2 {
+		up.ask("eth_sendTransactionSync", `[`+transfer+`]`)
+	}
+	flags := []string{"--test", "--data", dir, "--fork-url", "http://" + up.listen, "--fork-block-number", "1"}
+	n := serve(t, flags...)
+	is := func(method, params, want string) {
+		t.Helper()
+		if got := n.ask(method, params); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", method, got, want)
+		}
+	}
+	is("eth_chainId", `[]`, `"0x539"`)
+	is("eth_blockNumber", `[]`, `"0x1"`)
+	is("eth_sendTransactionSync", `[`+transfer+`]`, `"blockNumber":"0x2"`)
+	is("eth_getTransactionByBlockNumberAndIndex", `["0x2","0x0"]`, `"chainId":"0x539"`)
+	is("anvil_setChainId", `[1]`, "--chain-id")
+	is("anvil_setChainId", `[1337]`, "null")
+	n.stop()
+	up.stop()
+	n = serve(t, flags...) // without the other node
+	is("eth_chainId", `[]`, `"0x539"`)
+	is("eth_blockNumber", `[]`, `"0x2"`)
+	n.stop()
+
+	up, dir = serve(t, "--test", "--chain-id", "10", "--data", t.TempDir()), t.TempDir()
+	n = serve(t, "--test", "--chain-id=77", "--data", dir, "--listen=0.0.0.0:0", "--dev-accounts=development", "--fork-url", "http://"+up.listen)
+	is("eth_chainId", `[]`, `"0x4d"`)
+	is("hardhat_metadata", `[]`, `"chainId":10`)
+	n.stop()
+	for _, c := range []struct {
+		says string
+		args []string
+	}{
+		{"its id is 77", []string{"--test", "--chain-id=5", "--data", dir}},
+		{"add --test", []string{"--fork-url", "http://127.0.0.1:1", "--data", t.TempDir()}},
+		{"needs --fork-url", []string{"--test", "--fork-block-number=5", "--data", t.TempDir()}},
+		{"does not answer", []string{"--test", "--fork-url", "http://127.0.0.1:1", "--data", t.TempDir()}},
+	} {
+		errors := new(lines)
+		if code := run(t.Context(), io.Discard, errors, append([]string{"serve", "--listen=127.0.0.1:0"}, c.args...)...); code == 0 || !strings.Contains(errors.String(), c.says) {
+			t.Errorf("%v: exit %d, %s", c.args, code, errors)
+		}
+	}
+}
+
+// On an address that other machines reach, calls name no port of this one that it would call.
+func TestForkReachable(t *testing.T) {
+	t.Parallel()
+	up, dir := serve(t, "--data", t.TempDir()), t.TempDir()
+	up.ask("eth_sendTransactionSync", `[`+transfer+`]`)
+	forking := `[{"forking":{"jsonRpcUrl":"http://` + up.listen + `"}}]`
+	n := serve(t, "--test", "--data", dir, "--listen=0.0.0.0:0", "--dev-accounts=development")
+	for _, method := range []string{"anvil_reset", "hardhat_reset"} {
+		if got := n.ask(method, forking); !strings.Contains(got, "--fork-url") {
+			t.Error(got)
+		}
+	}
+	n.stop()
+	n = serve(t, "--test", "--data", dir)
+	if got := n.ask("anvil_reset", forking); got != "null" {
+		t.Error(got)
+	}
+	n.stop()
+	n = serve(t, "--test", "--data", dir, "--listen=0.0.0.0:0", "--dev-accounts=development")
+	if got := n.ask("anvil_setRpcUrl", `["http://127.0.0.1:1"]`); !strings.Contains(got, "--fork-url") {
+		t.Error(got)
+	}
+	if got := n.ask("anvil_reset", strings.Replace(forking, `"}`, `","blockNumber":0}`, 1)); got != "null" { // of the same node
+		t.Error(got)
+	}
+	if got := n.ask("eth_blockNumber", `[]`); got != `"0x0"` {
+		t.Error(got)
+	}
+}
+
 // Elsewhere the calls of a test chain say by which flag it is served.
 func TestNoTestChain(t *testing.T) {
 	t.Parallel()

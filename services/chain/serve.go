@@ -46,6 +46,7 @@ type serving struct {
 	logSample config.Pairs
 	nodes     nodes
 	keys      devKeys
+	forks     forkFlags
 	legacy    bool // transactions without a chain id are taken, too
 	test      bool // a test chain
 
@@ -60,6 +61,7 @@ func (f *serving) declare(set *pflag.FlagSet) {
 	set.StringVar(&f.genesis, "genesis", "", "`FILE` with the genesis of the chain, as go-ethereum has it; a folder keeps its own, and a new one has the development chain without it")
 	f.nodes.declare(set)
 	f.keys.declare(set)
+	f.forks.declare(set)
 	set.BoolVar(&f.legacy, "rpc.allow-unprotected-txs", false, "take transactions without a chain id (before EIP-155), too, such as those that deploy well-known factories; other chains would take them as well")
 	f.logSample.Alone = tracing.Others
 	set.Var(&f.logSample, "log-sample", "share of calls that are logged: `[METHOD=]RATE`, such as eth_call=0.01; repeatable. Calls whose trace is recorded (--otlp) are logged without it")
@@ -73,6 +75,9 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 		return daemon.Running{}, err
 	}
 	if err := f.nodes.check(f.readOnly); err != nil {
+		return daemon.Running{}, daemon.Usage(err)
+	}
+	if err := f.forks.check(f.test, f.genesis); err != nil {
 		return daemon.Running{}, daemon.Usage(err)
 	}
 	f.ballast = ballast()
@@ -212,11 +217,23 @@ func (r rpc) Drain(ctx context.Context) error {
 
 // serveRPC returns the server of all methods. The caller drains it.
 func (f *serving) serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
+	fork, ok := b.Blocks.(*testchain.Chain)
+	if ok {
+		b.Within = func(ctx context.Context) (api.Blocks, api.States) { v := fork.Within(ctx); return v, v }
+	}
 	methods, filters := api.Methods(b, f.version()), filter.New(b)
 	maps.Copy(methods, filters.Methods())
 	bounds := executions
-	bounds.Next, bounds.Console = f.test, f.print
+	if bounds.Next, bounds.Console = f.test, f.print; f.test {
+		bounds.Patience = testchain.Patience
+	}
 	maps.Copy(methods, evm.Methods(b, bounds))
+	if ok {
+		fork.PassOn(methods)
+		if !loopback(env.Listen) {
+			fork.RefuseForks()
+		}
+	}
 	keys, err := f.keys.open(env, b.Genesis, f.readOnly, f.test)
 	if err != nil {
 		return rpc{}, err

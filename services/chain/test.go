@@ -53,7 +53,7 @@ func (f *devKeys) controls(env *daemon.Env) bool { return f.from != "" || loopba
 
 // serveTest serves a test chain.
 func (f *serving) serveTest(ctx context.Context, env *daemon.Env, g *genesis.Genesis) (daemon.Running, error) {
-	c, err := testchain.Open(ctx, env.Data, g, testchain.Options{Log: env.Log, Fail: env.Fail, Reachable: !f.keys.controls(env)})
+	c, err := testchain.Open(ctx, env.Data, g, testchain.Options{Log: env.Log, Fail: env.Fail, Reachable: !f.keys.controls(env), Fork: f.forks.Fork})
 	if err != nil {
 		return daemon.Running{}, err
 	}

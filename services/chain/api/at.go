@@ -65,6 +65,7 @@ func (b Backend) Header(at rpc.BlockNumberOrHash) (*types.Header, error) {
 // State returns the state after the block that a parameter names, and the block's header, for one
 // caller, who may change it.
 func (b Backend) State(ctx context.Context, at rpc.BlockNumberOrHash) (*state.StateDB, *types.Header, error) {
+	b = b.For(ctx)
 	if isPending(at) {
 		switch db, header, err := b.Pool.PendingState(ctx); {
 		case err != nil:

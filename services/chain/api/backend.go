@@ -8,6 +8,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math/big"
 	"time"
@@ -30,6 +31,10 @@ type Backend struct {
 	Feed    Feed
 	Recent  *Recent // nil: each block is read when it is asked for
 
+	// Within are Blocks and States for a call, at whose end nothing is asked of another node for it; nil: no
+	// other node is asked.
+	Within func(context.Context) (Blocks, States)
+
 	// Impersonated reports, on a test chain, whether an account may be used without its key; nil: this
 	// is none.
 	Impersonated func(common.Address) bool
@@ -47,6 +52,14 @@ type Backend struct {
 	// BlockWait is how long the answer to a transaction that the next blocks can have waits for its
 	// block, at most.
 	BlockWait time.Duration
+}
+
+// For returns the node for a call, by Within.
+func (b Backend) For(ctx context.Context) Backend {
+	if b.Within != nil {
+		b.Blocks, b.States = b.Within(ctx)
+	}
+	return b
 }
 
 // signer recovers the senders of a block's transactions.
@@ -76,6 +89,14 @@ type Blocks interface {
 	Receipts(number uint64) (types.Receipts, error) // as stored: with what consensus knows only, and new, since the caller derives the rest
 	Number(hash common.Hash) (uint64, error)
 	Transaction(hash common.Hash) (number uint64, index uint32, err error)
+}
+
+// Forked is Blocks of a chain that can be a fork of another node's.
+type Forked interface {
+	// FirstLogs is the number of the first block whose logs are here. The other node has those before.
+	FirstLogs() uint64
+	// LogsElsewhere returns the logs that the other node answers for the parameter of eth_getLogs, as they are.
+	LogsElsewhere(ctx context.Context, criteria any) ([]json.RawMessage, error)
 }
 
 // States are the states after the last blocks. *blockchain.Chain implements it.

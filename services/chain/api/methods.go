@@ -178,9 +178,9 @@ func (m methods) transactionAt(s *Sealed, index hexutil.Uint) (any, error) {
 	return newSealed(s.Block, int(index), s.Signer), nil
 }
 
-func (m methods) transaction(_ context.Context, hash common.Hash) (any, error) {
+func (m methods) transaction(ctx context.Context, hash common.Hash) (any, error) {
 	waiting := m.Pool.Waiting(hash) // first: it may be sealed meanwhile, but not the other way round
-	s, index, err := m.FindTransaction(hash)
+	s, index, err := m.For(ctx).FindTransaction(hash)
 	switch {
 	case err != nil:
 		return nil, err
@@ -197,6 +197,7 @@ func (m methods) transaction(_ context.Context, hash common.Hash) (any, error) {
 const soon = 100 * time.Millisecond
 
 func (b Backend) receipt(ctx context.Context, hash common.Hash) (any, error) {
+	b = b.For(ctx)
 	head := b.States.Head().Number.Uint64()
 	s, index, err := b.FindTransaction(hash)
 	if s == nil && err == nil {

@@ -69,9 +69,9 @@ func rawReceipts(s *Sealed) (any, error) {
 	return raw, nil
 }
 
-func (m methods) rawTransaction(_ context.Context, hash common.Hash) (any, error) {
+func (m methods) rawTransaction(ctx context.Context, hash common.Hash) (any, error) {
 	tx := m.Pool.Waiting(hash)
-	s, index, err := m.FindTransaction(hash)
+	s, index, err := m.For(ctx).FindTransaction(hash)
 	switch {
 	case err != nil:
 		return nil, err

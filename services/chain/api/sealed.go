@@ -134,6 +134,7 @@ func (b Backend) derive(block *types.Block, receipts types.Receipts) (types.Rece
 
 // Find returns the block that a parameter names; nil if there is none. That of pending is not sealed.
 func (b Backend) Find(ctx context.Context, at rpc.BlockNumberOrHash) (*Sealed, error) {
+	b = b.For(ctx)
 	if isPending(at) {
 		switch block, receipts, err := b.Pool.PendingBlock(ctx); {
 		case err != nil:

@@ -62,11 +62,17 @@ var wealth = new(big.Int).Mul(big.NewInt(10_000), big.NewInt(params.Ether))
 // of 30 million gas.
 func Development() *Genesis { return Funded(30_000_000, Accounts[:]) }
 
+// TestID is the id of anvil's and Hardhat's chains.
+const TestID = 31337
+
 // Test is the genesis of a test chain that begins at a time, in seconds since 1970: that of the
 // development chain with the id of anvil's and Hardhat's.
-func Test(time uint64) *Genesis {
+func Test(time uint64) *Genesis { return TestAs(time, TestID) }
+
+// TestAs is Test with another id.
+func TestAs(time, id uint64) *Genesis {
 	g := funded(30_000_000, Accounts[:])
-	g.Config.ChainID, g.Timestamp = big.NewInt(31337), time
+	g.Config.ChainID, g.Timestamp = new(big.Int).SetUint64(id), time
 	return parsed(g)
 }
 

@@ -1,6 +1,7 @@
 // Package limiter limits the number of requests at a time, and queues further ones: in order, for a
 // limited time and up to a limited number. A request that is refused immediately costs next to
-// nothing; a request whose caller has given up still costs as much as one that is answered.
+// nothing; a request whose caller has given up still costs as much as one that is answered. WithTimeout limits
+// the time of a request, but for what it waits for others.
 //
 // It does not limit rates: golang.org/x/time/rate does. (golang.org/x/sync/semaphore has no limit
 // on waiting requests.) It starts no goroutines.

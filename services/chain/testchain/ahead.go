@@ -53,6 +53,19 @@ func (c *Chain) look(ctx context.Context, see func(*execution.Builder)) error {
 	a := &c.ahead
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if c.origin != nil && len(c.pool) == 0 { // a draft that costs little is the client's own, and asks until its end
+		c.asking = newAsking(ctx)
+		draft, err := c.draft(c.clock.next(clockNow()), nil)
+		if err != nil {
+			return err
+		}
+		defer draft.Abandon()
+		if err := draft.State().Error(); err != nil {
+			return err
+		}
+		see(draft)
+		return nil
+	}
 	if a.asking == nil {
 		a.asking = newAsking(context.Background()) // a draft is for other clients, too
 	}

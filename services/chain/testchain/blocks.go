@@ -1,14 +1,11 @@
 package testchain
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	gethstate "github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/rlp"
 
 	"dyno/services/chain/node"
 	"dyno/services/chain/store"
@@ -52,20 +49,6 @@ func (c *Chain) truncate(count int) {
 	c.blocks = c.blocks[:count]
 }
 
-// at returns a block; store.ErrNotFound if there is none.
-func (c *Chain) at(number uint64) (*sealed, error) {
-	c.mu.RLock()
-	s, origin := c.here(number), c.origin
-	c.mu.RUnlock()
-	switch {
-	case s != nil:
-		return s, nil
-	case origin != nil && number < origin.number:
-		return origin.block(newAsking(context.Background()), number)
-	}
-	return nil, noBlock(number)
-}
-
 func noBlock(number uint64) error { return fmt.Errorf("block %d: %w", number, store.ErrNotFound) }
 
 // here returns a block of those that were made here, or the first; nil: it is none of them.
@@ -76,108 +59,11 @@ func (c *Chain) here(number uint64) *sealed {
 	return nil
 }
 
-// Block implements api.Blocks.
-func (c *Chain) Block(number uint64) (*types.Block, error) {
-	s, err := c.at(number)
-	if err != nil {
-		return nil, err
-	}
-	return s.block, nil
-}
-
-// RawBlock implements api.Blocks.
-func (c *Chain) RawBlock(number uint64) ([]byte, error) {
-	s, err := c.at(number)
-	if err != nil {
-		return nil, err
-	}
-	return rlp.EncodeToBytes(s.block)
-}
-
-// Header implements api.Blocks.
-func (c *Chain) Header(number uint64) (*types.Header, error) {
-	c.mu.RLock()
-	s, origin := c.here(number), c.origin
-	c.mu.RUnlock()
-	if s == nil && origin != nil && number < origin.number {
-		header, err := origin.header(newAsking(context.Background()), number)
-		if err != nil {
-			return nil, err
-		}
-		return types.CopyHeader(header), nil
-	}
-	if s == nil {
-		return nil, noBlock(number)
-	}
-	return s.block.Header(), nil
-}
-
-// Receipts implements api.Blocks.
-func (c *Chain) Receipts(number uint64) (types.Receipts, error) {
-	s, err := c.at(number)
-	if err != nil {
-		return nil, err
-	}
-	return store.Clone(s.receipts), nil
-}
-
-// Number implements api.Blocks.
-func (c *Chain) Number(hash common.Hash) (uint64, error) {
-	c.mu.RLock()
-	n, ok := c.byHash[hash]
-	origin := c.origin
-	c.mu.RUnlock()
-	switch {
-	case ok:
-		return n, nil
-	case origin == nil:
-		return 0, store.ErrNotFound
-	}
-	n, err := origin.upstream().numberOf(newAsking(context.Background()), hash)
-	if err == nil && n >= origin.number {
-		err = store.ErrNotFound
-	}
-	return n, err
-}
-
-// Transaction implements api.Blocks.
-func (c *Chain) Transaction(hash common.Hash) (number uint64, index uint32, err error) {
-	c.mu.RLock()
-	at, ok := c.index[hash]
-	origin, waits := c.origin, c.waiting(hash) != nil
-	c.mu.RUnlock()
-	switch {
-	case ok:
-	case origin == nil || waits:
-		err = store.ErrNotFound
-	default:
-		at, err = origin.before(newAsking(context.Background()), hash)
-	}
-	return at.number, at.index, err
-}
-
 // Head implements api.States.
 func (c *Chain) Head() *types.Header {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.head()
-}
-
-// StateAt implements api.States. After the last block it has what was written since.
-func (c *Chain) StateAt(header *types.Header) (*gethstate.StateDB, error) {
-	c.mu.RLock()
-	n, ok := c.byHash[header.Hash()]
-	if !ok {
-		states := c.states
-		c.mu.RUnlock()
-		if o := states.origin; o != nil && header.Number.Uint64() < o.number {
-			return states.before(header)
-		}
-		return nil, fmt.Errorf("block %d was taken back", header.Number)
-	}
-	root, states := c.here(n).root, c.states
-	c.mu.RUnlock()
-	return gethstate.New(root, states)
 }
 
 // Kept implements api.States. What another node has of the blocks before a fork is its own.

@@ -291,7 +291,7 @@ func (c *Chain) reset(params json.RawMessage) (any, error) {
 // in its blocks would have no senders.
 func (c *Chain) setChainID(id quantity) (any, error) {
 	if own := c.genesis.Config.ChainID; id.Cmp(own) != 0 {
-		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "the id of this chain is %v, and its transactions are signed for it: serve another folder with --genesis, where it is another one", own)
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "the id of this chain is %v, and its transactions are signed for it: serve another folder with --chain-id", own)
 	}
 	return nil, nil
 }

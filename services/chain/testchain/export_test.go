@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/consensus/misc/eip4844"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rlp"
 
 	"dyno/services/chain/execution"
 	"dyno/services/chain/genesis"
@@ -42,6 +43,11 @@ func BeginBefore() (back func()) {
 	was := begun
 	begun = begunBefore
 	return func() { begun = was }
+}
+
+// Ask begins a question to another node for a call, until the function that it returns is called.
+func Ask(ctx context.Context) (question context.Context, done func(), err error) {
+	return newAsking(ctx).begin()
 }
 
 // Replace has a call do something else until the function that it returns is called.
@@ -90,4 +96,18 @@ func (c *Chain) Tries() float64 {
 	defer c.mu.RUnlock()
 	_, nodes, _ := c.states.tries.Size()
 	return float64(nodes)
+}
+
+// Assemble reads a block and a receipt, as another node's methods answer them.
+func Assemble(block, receipt []byte) {
+	g, _ := rules()
+	if b := shown(g.Block().Header(), block); b != nil {
+		raw, err := rlp.EncodeToBytes(b)
+		if err != nil {
+			return
+		}
+		p := forkPoint{Block: raw, Receipts: canonical([]json.RawMessage{receipt})}
+		_, _, _ = p.decode()
+		lacks(b)
+	}
 }

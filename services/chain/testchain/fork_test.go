@@ -1,6 +1,7 @@
 package testchain_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -33,8 +34,10 @@ type client struct {
 
 func (s *suite) client() *client {
 	b := api.Backend{Genesis: s.Genesis(), Blocks: s, States: s, Pool: s, Feed: s, Impersonated: s.Impersonated, Named: s.Named}
+	b.Within = func(ctx context.Context) (api.Blocks, api.States) { v := s.Within(ctx); return v, v }
 	all := api.Methods(b, "test")
 	maps.Copy(all, evm.Methods(b, evm.Options{Gas: 1 << 24, Timeout: time.Minute, MaxTrace: 1 << 20}))
+	s.PassOn(all)
 	maps.Copy(all, accounts.Methods(b, genesis.Keys(), all))
 	maps.Copy(all, s.all)
 	return &client{s, all}
@@ -268,4 +271,12 @@ func FuzzForkPoint(f *testing.F) {
 		f.Add(raw, []byte{}, true)
 	}
 	f.Fuzz(func(t *testing.T, block, receipt []byte, bare bool) { testchain.DecodePoint(block, receipt, bare) })
+}
+
+// Whatever another node's methods answer for a block and a receipt, it is read or refused.
+func FuzzAssemble(f *testing.F) {
+	f.Add([]byte(`{"transactions":[null],"uncles":[],"withdrawals":[null]}`), []byte(`null`))
+	f.Add([]byte(`{"transactions":[{"type":"0x0","nonce":"0x0","gasPrice":"0x1","gas":"0x5208","to":null,"value":"0x0","input":"0x","v":"0x0","r":"0x0","s":"0x0"}]}`),
+		[]byte(`{"type":"0x7e","status":"0x1","cumulativeGasUsed":"0x1","logsBloom":"0x`+strings.Repeat("0", 512)+`","logs":[null],"gasUsed":"0x1","transactionHash":"0x`+strings.Repeat("0", 64)+`"}`))
+	f.Fuzz(func(t *testing.T, block, receipt []byte) { testchain.Assemble(block, receipt) })
 }

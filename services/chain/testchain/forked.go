@@ -1,7 +1,6 @@
 package testchain
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -142,8 +141,8 @@ func (o older) Storage(of common.Address, slot common.Hash) (common.Hash, error)
 }
 
 // before returns the state after a block before the fork.
-func (s *states) before(header *types.Header) (*gethstate.StateDB, error) {
-	return state.Past(header, older{s.codes.Reader(), s.origin.upstream(), newAsking(context.Background()), header.Number.Uint64(), s.putCode})
+func (s *states) before(a *asking, header *types.Header) (*gethstate.StateDB, error) {
+	return state.Past(header, older{s.codes.Reader(), s.origin.upstream(), a, header.Number.Uint64(), s.putCode})
 }
 
 // fork begins the chain again behind a block of another node. The accounts of the genesis have what they

@@ -26,6 +26,28 @@ func (f *forking) latest() bool {
 	return len(f.BlockNumber) == 0 || string(f.BlockNumber) == "null" || string(f.BlockNumber) == `"latest"`
 }
 
+// RefuseForks has calls name no node to fork but the one that the chain is a fork of: where clients are on other
+// machines, they could have this one call any of its own ports.
+func (c *Chain) RefuseForks() { c.settled.Store(true) }
+
+// nodeAt is newUpstream for a call of a client.
+func (c *Chain) nodeAt(url string) (*upstream, error) {
+	if c.settled.Load() && url != c.originURL() {
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "this names a node to fork, and other machines reach this one and could have it call any port here: name it by --fork-url, or serve this folder on a loopback address until it is a fork")
+	}
+	return newUpstream(url)
+}
+
+// originURL is the URL of the node that is forked; "": the chain is no fork.
+func (c *Chain) originURL() string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.origin == nil {
+		return ""
+	}
+	return c.origin.upstream().url
+}
+
 // resetOrFork begins the chain again: with its genesis, or as a fork of another node's, of which anvil takes
 // the parameters in two forms. A fork to which no other node is named stays one of the same.
 func (c *Chain) resetOrFork(ctx context.Context, text []byte) (any, error) {
@@ -44,11 +66,7 @@ func (c *Chain) resetOrFork(ctx context.Context, text []byte) (any, error) {
 		return c.do(ctx, "anvil_reset", json.RawMessage("[]"))
 	}
 	if named.JSONRPCURL == "" {
-		c.mu.RLock()
-		if c.origin != nil {
-			named.JSONRPCURL = c.origin.upstream().url
-		}
-		c.mu.RUnlock()
+		named.JSONRPCURL = c.originURL()
 	}
 	switch {
 	case named.JSONRPCURL != "":
@@ -61,7 +79,7 @@ func (c *Chain) resetOrFork(ctx context.Context, text []byte) (any, error) {
 
 // forkOf asks another node for what a fork begins with, which takes no lock, and makes the call.
 func (c *Chain) forkOf(ctx context.Context, named *forking) (any, error) {
-	u, err := newUpstream(named.JSONRPCURL)
+	u, err := c.nodeAt(named.JSONRPCURL)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +170,7 @@ func (c *Chain) moveOrigin(ctx context.Context, text []byte) (any, error) {
 	if !fork {
 		return nil, nil
 	}
-	u, err := newUpstream(at)
+	u, err := c.nodeAt(at)
 	if err != nil {
 		return nil, err
 	}

@@ -259,7 +259,8 @@ func (o *origin) header(a *asking, number uint64) (*types.Header, error) {
 	return header, err
 }
 
-// block returns a block before it, which cannot be executed over.
+// block returns a block before it, which cannot be executed over. The error is Lacking where its header alone
+// is known.
 func (o *origin) block(a *asking, number uint64) (*sealed, error) {
 	if s, ok := o.blocks.Get(number); ok {
 		return s, nil
@@ -269,24 +270,30 @@ func (o *origin) block(a *asking, number uint64) (*sealed, error) {
 		return nil, err
 	}
 	s := &sealed{}
-	if s.block, s.receipts, err = p.decode(); err == nil {
-		o.blocks.Add(number, s)
+	if s.block, s.receipts, err = p.decode(); err != nil {
+		return nil, err
 	}
-	return s, err
+	if p.Bare && lacks(s.block) {
+		return nil, Lacking(number)
+	}
+	o.blocks.Add(number, s)
+	return s, nil
 }
 
 // before returns the place of a transaction of a block before the fork; store.ErrNotFound if it is in none.
 func (o *origin) before(a *asking, hash common.Hash) (place, error) {
 	at, err := o.upstream().transaction(a, hash)
-	if err != nil {
+	switch {
+	case err != nil:
 		return at, err
-	}
-	if at.number >= o.number {
+	case at.number == o.number: // and not here
+		return at, Lacking(at.number)
+	case at.number > o.number:
 		return at, store.ErrNotFound
 	}
 	s, err := o.block(a, at.number)
-	if err == nil && int(at.index) >= len(s.block.Transactions()) { // the node answers no blocks as bytes
-		err = store.ErrNotFound
+	if err == nil && int(at.index) >= len(s.block.Transactions()) {
+		err = Lacking(at.number)
 	}
 	return at, err
 }

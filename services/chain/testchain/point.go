@@ -1,8 +1,10 @@
 package testchain
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -22,8 +24,8 @@ type forkPoint struct {
 	Reads    []*read         `json:"reads,omitempty"` // accounts that a fork begins with
 }
 
-// point returns a block: whole, or with its header alone where the node does not have the methods for that,
-// or transactions of types that are not known here.
+// point returns a block: whole, or with its header alone where the node does not answer the rest in a form
+// that is known here.
 func (u *upstream) point(a *asking, number uint64) (*forkPoint, error) {
 	header, err := u.header(a, number)
 	if err != nil {
@@ -37,11 +39,87 @@ func (u *upstream) point(a *asking, number uint64) (*forkPoint, error) {
 			err = fmt.Errorf("the node that is forked answers block %v for %d", block.Number(), number)
 		}
 	}
-	if lacks(err) || errors.Is(err, types.ErrTxTypeNotSupported) {
-		p.Receipts, p.Bare = nil, true
-		p.Block, err = rlp.EncodeToBytes(types.NewBlockWithHeader(header))
+	if isRefusal(err) || errors.Is(err, types.ErrTxTypeNotSupported) {
+		return u.assembled(a, header)
 	}
 	return p, err
+}
+
+// assembled is point by the methods that every node has. What does not make the hashes of the header is not
+// taken: other kinds of transactions than those of Ethereum, or uncles.
+func (u *upstream) assembled(a *asking, header *types.Header) (p *forkPoint, err error) {
+	p = &forkPoint{URL: u.url}
+	var text json.RawMessage
+	if err := u.ask(a, question{"eth_getBlockByNumber", []any{(*hexutil.Big)(header.Number), true}, &text}); err != nil {
+		return nil, err
+	}
+	if block := shown(header, text); block != nil {
+		texts, err := u.receipts(a, block)
+		if err != nil && !isRefusal(err) {
+			return nil, err
+		}
+		p.Receipts = canonical(texts)
+		if p.Block, err = rlp.EncodeToBytes(block); err != nil {
+			return nil, err
+		}
+		if _, _, err := p.decode(); err == nil && !lacks(block) {
+			return p, nil
+		}
+	}
+	p.Receipts, p.Bare = nil, true
+	p.Block, err = rlp.EncodeToBytes(types.NewBlockWithHeader(header))
+	return p, err
+}
+
+// receipts asks for those of a block.
+func (u *upstream) receipts(a *asking, of *types.Block) (texts []json.RawMessage, err error) {
+	if len(of.Transactions()) == 0 {
+		return nil, nil
+	}
+	if err = u.ask(a, question{"eth_getBlockReceipts", []any{(*hexutil.Big)(of.Number())}, &texts}); !isRefusal(err) {
+		return texts, err
+	}
+	texts = make([]json.RawMessage, len(of.Transactions()))
+	questions := make([]question, len(texts))
+	for i, tx := range of.Transactions() {
+		questions[i] = question{"eth_getTransactionReceipt", []any{tx.Hash()}, &texts[i]}
+	}
+	return texts, u.ask(a, questions...)
+}
+
+// shown returns a block as methods answer it; nil if what it has is not known here.
+func shown(header *types.Header, text json.RawMessage) *types.Block {
+	var body *types.Body
+	if err := json.Unmarshal(text, &body); err != nil || body == nil || slices.Contains(body.Transactions, nil) || slices.Contains(body.Withdrawals, nil) {
+		return nil
+	}
+	if header.WithdrawalsHash != nil && body.Withdrawals == nil {
+		body.Withdrawals = []*types.Withdrawal{}
+	}
+	return types.NewBlockWithHeader(header).WithBody(types.Body{Transactions: body.Transactions, Withdrawals: body.Withdrawals})
+}
+
+// canonical returns receipts that methods answer in their canonical form; fewer if one is not known here.
+func canonical(texts []json.RawMessage) (all []hexutil.Bytes) {
+	for _, text := range texts {
+		receipt := new(types.Receipt)
+		if json.Unmarshal(text, receipt) != nil {
+			return all
+		}
+		raw, err := receipt.MarshalBinary()
+		if err != nil {
+			return all
+		}
+		all = append(all, raw)
+	}
+	return all
+}
+
+// lacks reports whether a block does not have all that its header is about.
+func lacks(b *types.Block) bool {
+	return b.TxHash() != types.EmptyTxsHash && len(b.Transactions()) == 0 ||
+		b.UncleHash() != types.EmptyUncleHash && len(b.Uncles()) == 0 ||
+		b.Header().WithdrawalsHash != nil && types.DeriveSha(b.Withdrawals(), trie.NewStackTrie(nil)) != *b.Header().WithdrawalsHash
 }
 
 // decode returns the block with what consensus knows of its receipts.

@@ -95,6 +95,7 @@ type Chain struct {
 	stop    context.CancelFunc
 	task    sync.WaitGroup
 	silent  atomic.Bool // what contracts print is not in the log
+	settled atomic.Bool // calls name no other node to fork
 }
 
 // settings are what calls have set. Only a reset takes them back.
@@ -165,6 +166,7 @@ type Options struct {
 	// again with the chain as it is; 0: 2,000.
 	Checkpoint int
 	FS         vfs.FS // nil: the operating system's
+	Fork       Fork
 }
 
 // Open opens the test chain in a data folder, and begins it if there is none.
@@ -179,7 +181,7 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chai
 	rand.Read(c.started[:]) // never fails
 	from, kept, err := c.lastCheckpoint(ctx)
 	if err == nil {
-		err = c.adopt(g, kept)
+		err = c.adopt(ctx, g, kept)
 	}
 	if err == nil {
 		err = c.begin()
@@ -193,6 +195,9 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chai
 	c.reads, c.opening = nil, false
 	if !o.Reachable {
 		c.lines = console.New("")
+	}
+	if err := c.begunAs(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("the test chain in %s: %w", dir, err), c.log.Close())
 	}
 	c.shorten()
 	ctx, c.stop = context.WithCancel(context.Background())
@@ -212,10 +217,16 @@ const (
 var begun = begunByFees
 
 // adopt makes the genesis that of the journal; a new one begins with g, or that of test chains.
-func (c *Chain) adopt(g *genesis.Genesis, kept *kept) error {
+func (c *Chain) adopt(ctx context.Context, g *genesis.Genesis, kept *kept) error {
 	first, next := c.log.Bounds()
 	if first == next {
-		c.genesis = cmp.Or(g, genesis.Test(uint64(time.Now().Unix())))
+		if c.genesis = g; g == nil {
+			id, err := c.o.Fork.id(ctx)
+			if err != nil {
+				return err
+			}
+			c.genesis = genesis.TestAs(uint64(time.Now().Unix()), id)
+		}
 		c.executor = execution.New(c.genesis)
 		c.fees = begun == begunByFees
 		return errors.Join(c.note(call{Method: begun, Params: c.genesis.JSON()}), c.log.Sync())

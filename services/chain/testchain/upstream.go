@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
+	"sync/atomic"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -22,12 +24,16 @@ import (
 // largestAnswer bounds an answer of another node, in bytes.
 const largestAnswer = 64 << 20
 
+// mostCalls bounds the calls of an array.
+const mostCalls = 90
+
 // upstream is another node on this machine, of whose chain a chain can be a fork. Its methods may be called
 // from any goroutine.
 type upstream struct {
 	url    string // its path may have a key, which errors do not show
 	host   string // with the port
 	client *http.Client
+	most   atomic.Int64 // calls of an array that the node takes; 0: it takes no array
 }
 
 // newUpstream returns the node at a URL. Nothing is sent to it.
@@ -39,10 +45,12 @@ func newUpstream(at string) (*upstream, error) {
 	if address, err := netip.ParseAddr(u.Hostname()); u.Hostname() != "localhost" && (err != nil || !address.IsLoopback()) {
 		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "%.200q is not on this machine, and only a node on it can be forked: give a URL such as http://127.0.0.1:8546, of a node or of a proxy to one", u.Host)
 	}
-	return &upstream{at, u.Host, &http.Client{
+	out := &upstream{url: at, host: u.Host, client: &http.Client{
 		Transport:     &http.Transport{MaxIdleConnsPerHost: 4},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	}}
+	out.most.Store(mostCalls)
+	return out, nil
 }
 
 // close closes the connections that are not used.
@@ -67,17 +75,40 @@ func (e *refused) Error() string {
 	return fmt.Sprintf("the node that is forked answers %s with the error %d: %.500s", e.method, e.code, e.message)
 }
 
-// Codes of a node that does not have a method.
-const noSuchMethod, notSupported = -32601, -32004 // the second is EIP-1474's, as Hardhat answers
+// unread is an answer that is none of JSON-RPC to what was sent, such as that of a gateway.
+type unread struct{ says string }
 
-// lacks reports whether an error means that another node does not have a method.
-func lacks(err error) bool {
-	e := new(refused)
-	return errors.As(err, &e) && (e.code == noSuchMethod || e.code == notSupported)
+// Error implements error.
+func (e *unread) Error() string { return "the node that is forked " + e.says }
+
+// isRefusal reports whether an error means that another node answers, but not what it was asked for.
+func isRefusal(err error) bool {
+	return errors.As(err, new(*refused)) || errors.As(err, new(*unread))
 }
 
-// ask makes calls in one array, and reads their results.
-func (u *upstream) ask(a *asking, all ...question) error {
+// ask makes calls in arrays that the node takes, and reads their results.
+func (u *upstream) ask(a *asking, all ...question) error { return u.askBy(a, int(u.most.Load()), all) }
+
+// askBy asks in arrays of a number of calls, in smaller ones where the node refuses one, and at last without:
+// gateways have bounds of their own.
+func (u *upstream) askBy(a *asking, most int, all []question) error {
+	for some := range slices.Chunk(all, max(most, 1)) {
+		err := u.send(a, some, most > 0)
+		if most > 0 && (errors.As(err, new(*unread)) || len(some) > 1 && isRefusal(err)) {
+			smaller := len(some) / 2
+			if err = u.askBy(a, smaller, some); err == nil {
+				u.most.Store(min(u.most.Load(), int64(smaller)))
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send makes calls in one array, or one call without, and reads their results.
+func (u *upstream) send(a *asking, all []question, array bool) error {
 	type call struct {
 		Version string `json:"jsonrpc"`
 		ID      int    `json:"id"`
@@ -88,7 +119,11 @@ func (u *upstream) ask(a *asking, all ...question) error {
 	for i, q := range all {
 		calls[i] = call{"2.0", i, q.method, q.params}
 	}
-	text, err := json.Marshal(calls)
+	var message any = calls
+	if !array {
+		message = calls[0]
+	}
+	text, err := json.Marshal(message)
 	if err != nil {
 		return err
 	}
@@ -117,7 +152,10 @@ func (u *upstream) ask(a *asking, all ...question) error {
 	case len(text) > largestAnswer:
 		return fmt.Errorf("an answer of the node that is forked has more than %d bytes", largestAnswer)
 	case resp.StatusCode != http.StatusOK:
-		return fmt.Errorf("the node that is forked answers with the status %d: %.200q", resp.StatusCode, text)
+		return &unread{fmt.Sprintf("answers with the status %d: %.200q", resp.StatusCode, text)}
+	}
+	if !array {
+		text = slices.Concat([]byte("["), text, []byte("]"))
 	}
 	return readAnswers(text, all)
 }
@@ -133,12 +171,15 @@ func readAnswers(text []byte, all []question) error {
 		}
 	}
 	if err := json.Unmarshal(text, &answers); err != nil {
-		return fmt.Errorf("the node that is forked does not answer arrays of calls: %.200q", text)
+		return &unread{fmt.Sprintf("does not answer calls as JSON-RPC says: %.200q", text)}
 	}
 	seen := make([]bool, len(all))
 	for _, a := range answers {
+		if a.ID == nil && a.Error != nil {
+			return &unread{fmt.Sprintf("answers with the error %d: %.500s", a.Error.Code, a.Error.Message)}
+		}
 		if a.ID == nil || *a.ID < 0 || *a.ID >= len(all) || seen[*a.ID] {
-			return errors.New("the node that is forked answers a call that was not made")
+			return &unread{"answers a call that was not made"}
 		}
 		q := all[*a.ID]
 		seen[*a.ID] = true
@@ -151,7 +192,7 @@ func readAnswers(text []byte, all []question) error {
 	}
 	for i, q := range all {
 		if !seen[i] {
-			return fmt.Errorf("the node that is forked does not answer %s", q.method)
+			return &unread{"does not answer " + q.method}
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"dyno/services/chain/execution"
 	"dyno/services/chain/jsonrpc"
+	"dyno/services/chain/limiter"
 )
 
 // mines and writes are the calls that need the state: those that make a block of what waits, and those that
@@ -163,10 +164,13 @@ var _ execution.Ancestors = (*unlockedAncestors)(nil)
 // reads, and the others wait for it.
 func (c *Chain) warmAhead(ctx context.Context) error {
 	a := &c.ahead
+	resume := limiter.Pause(ctx)
 	select {
 	case a.warming <- struct{}{}:
+		resume()
 		defer func() { <-a.warming }()
 	case <-ctx.Done():
+		resume()
 		return ctx.Err()
 	}
 	c.mu.RLock()

@@ -7,12 +7,16 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/ethereum/go-ethereum/core/txpool"
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"dyno/services/chain/execution"
 	"dyno/services/chain/genesis"
+	"dyno/services/chain/limiter"
+	"dyno/services/chain/testchain"
 )
 
 // slow is a fork of a chain with a counter, which has read the accounts but not the contract. The next answer
@@ -76,6 +80,28 @@ func (s *slow) unlocked(call <-chan error) {
 	if got := s.ask("eth_getBalance", `["`+to.Hex()+`","latest"]`); got != `"0x7"` {
 		s.t.Errorf("the balance is %s", got)
 	}
+}
+
+// The time of an execution does not pass while another node is asked, within bounds.
+func TestForkPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := limiter.WithTimeout(t.Context(), 5*time.Second, testchain.Patience)
+		defer cancel()
+		for range 3 {
+			question, done, err := testchain.Ask(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-question.Done() // by its own bound
+			done()
+		}
+		if time.Sleep(4 * time.Second); ctx.Err() != nil {
+			t.Error("the time passed while another node was asked")
+		}
+		if <-ctx.Done(); !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			t.Error(context.Cause(ctx))
+		}
+	})
 }
 
 // While a call waits for the node that is forked, others read what is known, and change the chain.

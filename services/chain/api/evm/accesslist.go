@@ -84,7 +84,7 @@ func (m *methods) access(ctx context.Context, s *scene, t *logger.AccessListTrac
 	}
 	once := *s
 	once.db = s.db.Copy()
-	msg, env := m.prepare(&once)
+	msg, env := m.prepare(ctx, &once)
 	return m.apply(ctx, &once, msg, env, t.Hooks(), nil, func(err error) error {
 		return fmt.Errorf("failed to apply transaction: %v err: %v", s.message.transaction(msg, m.chain.Config().ChainID, s.baseFee != nil).Hash(), err)
 	})

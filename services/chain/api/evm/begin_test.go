@@ -24,6 +24,19 @@ func TestBegin(t *testing.T) {
 			t.Error(m.aborted(ctx))
 		}
 		done()
+		m.o.Patience = time.Minute
+		if ctx, done, err = m.begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		resume := limiter.Pause(ctx)
+		if time.Sleep(50 * time.Second); ctx.Err() != nil {
+			t.Error(m.aborted(ctx))
+		}
+		resume()
+		if <-ctx.Done(); m.aborted(ctx).Error() != "execution aborted (timeout = 1s)" {
+			t.Error(m.aborted(ctx))
+		}
+		done()
 		if _, done, err = m.begin(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -115,11 +115,11 @@ func (m *methods) gas() uint64 {
 }
 
 // prepare returns the message of a call, and the block that it sees.
-func (m *methods) prepare(s *scene) (*core.Message, vm.BlockContext) {
+func (m *methods) prepare(ctx context.Context, s *scene) (*core.Message, vm.BlockContext) {
 	most := m.gas()
 	msg := s.message.core(s.baseFee, most)
 	msg.GasLimit = min(msg.GasLimit, most)
-	s.chain = m.chain.anew()
+	s.chain = m.chain.anew(ctx)
 	env := core.NewEVMBlockContext(s.header, s.chain, nil)
 	env.GetHash = core.GetHashFn(s.original, s.chain)
 	if s.random != nil {
@@ -142,7 +142,7 @@ func (s *scene) failed() error { return cmp.Or(s.chain.missed, s.db.Error()) }
 
 // execute executes a call once.
 func (m *methods) execute(ctx context.Context, s *scene) (*core.ExecutionResult, error) {
-	msg, env := m.prepare(s)
+	msg, env := m.prepare(ctx, s)
 	return m.apply(ctx, s, msg.SkipExecutionGasCapCheck(), env, s.lines.Hooks(), core.NewGasPool(msg.GasLimit), func(err error) error {
 		return fmt.Errorf("err: %w (supplied gas %d)", err, msg.GasLimit)
 	})

@@ -38,7 +38,7 @@ func (m *methods) estimateGas(ctx context.Context, params []byte) (any, error) {
 	if len(m.signatures()) > 0 {
 		return m.search(ctx, s)
 	}
-	chain := m.chain.anew()
+	chain := m.chain.anew(ctx)
 	gas, data, err := gasestimator.Estimate(ctx, s.message.core(s.baseFee, 0), &gasestimator.Options{
 		Config: m.chain.Config(), Chain: chain, Header: s.header, State: s.db, BlobBaseFee: s.blobBaseFee, ErrorRatio: overshoot,
 	}, m.gas())
@@ -149,7 +149,7 @@ func (m *methods) affordable(s *scene) (uint64, error) {
 func (m *methods) with(ctx context.Context, s *scene, gas uint64) (*core.ExecutionResult, error) {
 	once := *s
 	once.db, once.message.Gas = s.db.Copy(), (*hexutil.Uint64)(&gas)
-	msg, env := m.prepare(&once)
+	msg, env := m.prepare(ctx, &once)
 	return m.apply(ctx, &once, msg, env, nil, nil, func(err error) error {
 		if errors.Is(err, core.ErrIntrinsicGas) {
 			return nil

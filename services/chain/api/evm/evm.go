@@ -37,6 +37,7 @@ import (
 type Options struct {
 	Gas      uint64        // of a call
 	Timeout  time.Duration // of an execution
+	Patience time.Duration // further time that an execution may wait for what another node has
 	MaxTrace int           // bytes of the traces in an answer
 	// Next has gas estimated in the block that would be sealed next, unless the client names one, as
 	// nodes of test suites do: a contract may cost more there than in the last block again.
@@ -85,6 +86,10 @@ func Methods(node api.Backend, o Options) map[string]jsonrpc.Method {
 // begin waits for a core. The context ends with the time of the execution, and the function, which
 // the caller calls, releases the core.
 func (m *methods) begin(ctx context.Context) (context.Context, func(), error) {
+	return m.beginFor(ctx, m.o.Timeout)
+}
+
+func (m *methods) beginFor(ctx context.Context, within time.Duration) (context.Context, func(), error) {
 	err := m.cores.Acquire(ctx)
 	if errors.Is(err, limiter.ErrFull) || errors.Is(err, limiter.ErrTimeout) {
 		err = jsonrpc.Errorf(jsonrpc.LimitExceeded, "too many calls are being executed; try again later")
@@ -92,7 +97,12 @@ func (m *methods) begin(ctx context.Context) (context.Context, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, m.o.Timeout)
+	var cancel context.CancelFunc
+	if m.o.Patience > 0 {
+		ctx, cancel = limiter.WithTimeout(ctx, within, m.o.Patience)
+	} else {
+		ctx, cancel = context.WithTimeout(ctx, within)
+	}
 	return ctx, func() {
 		cancel()
 		m.cores.Release()
@@ -105,20 +115,12 @@ func (m *methods) beginTrace(ctx context.Context, o *traceOptions) (context.Cont
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, done, err := m.begin(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, within)
-	return ctx, func() {
-		cancel()
-		done()
-	}, nil
+	return m.beginFor(ctx, within)
 }
 
 // aborted is the error of an execution that the end of its context has stopped.
 func (m *methods) aborted(ctx context.Context) error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return fmt.Errorf("execution aborted (timeout = %v)", m.o.Timeout)
 	}
 	return ctx.Err()
@@ -154,7 +156,9 @@ type ancestors struct {
 }
 
 // anew returns them for one execution.
-func (a *ancestors) anew() *ancestors { return &ancestors{node: a.node, engine: a.engine} }
+func (a *ancestors) anew(ctx context.Context) *ancestors {
+	return &ancestors{node: a.node.For(ctx), engine: a.engine}
+}
 
 func (a *ancestors) Config() *params.ChainConfig               { return a.node.Genesis.Config }
 func (a *ancestors) Engine() consensus.Engine                  { return a.engine }

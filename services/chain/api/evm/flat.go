@@ -25,7 +25,7 @@ func (m *methods) flatTransaction(ctx context.Context, params []byte) (any, erro
 	if err := jsonrpc.Params(params, 1, &hash); err != nil {
 		return nil, err
 	}
-	block, index, err := m.node.FindTransaction(hash)
+	block, index, err := m.node.For(ctx).FindTransaction(hash)
 	if block == nil || err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func (m *methods) simulateV1(ctx context.Context, params []byte) (any, error) {
 		return nil, err
 	}
 	defer done()
-	s := &simulator{ancestors: m.chain.anew(), o: &o, m: m, gas: m.gas()}
+	s := &simulator{ancestors: m.chain.anew(ctx), o: &o, m: m, gas: m.gas()}
 	if s.db, s.base, err = m.node.State(ctx, at); err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func (m *methods) traceTransaction(ctx context.Context, params []byte) (any, err
 	if err := jsonrpc.Params(params, 1, &hash, &o); err != nil {
 		return nil, err
 	}
-	block, index, err := m.node.FindTransaction(hash)
+	block, index, err := m.node.For(ctx).FindTransaction(hash)
 	if err == nil && block == nil {
 		err = errors.New("transaction not found")
 	}
@@ -143,7 +143,7 @@ func (m *methods) rerun(ctx context.Context, block *api.Sealed) (*rerun, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := &rerun{m: m, chain: m.chain.anew(), block: block, header: header, db: db, gas: core.NewGasPool(header.GasLimit)}
+	r := &rerun{m: m, chain: m.chain.anew(ctx), block: block, header: header, db: db, gas: core.NewGasPool(header.GasLimit)}
 	r.plain = r.evm(vm.Config{})
 	core.PreExecution(ctx, header.ParentBeaconRoot, parent, m.chain.Config(), r.plain, header.Number, header.Time)
 	return r, nil

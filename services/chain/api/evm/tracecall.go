@@ -59,7 +59,7 @@ func (m *methods) traceCall(ctx context.Context, params []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	msg, env := m.prepare(s)
+	msg, env := m.prepare(ctx, s)
 	evm := vm.NewEVM(env, state.NewHookedState(s.db, t.Hooks), m.chain.Config(), vm.Config{Tracer: t.Hooks, NoBaseFee: true})
 	defer evm.Release()
 	evm.SetPrecompiles(s.precompiles)

@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 )
@@ -84,6 +85,18 @@ func (a *alternatives[T]) UnmarshalJSON(text []byte) error {
 		*a = append(*a, *v)
 	}
 	return nil
+}
+
+// within returns the criteria for blocks, as the parameter of eth_getLogs.
+func (c *Criteria) within(from, to uint64) any {
+	out := map[string]any{"fromBlock": hexutil.Uint64(from), "toBlock": hexutil.Uint64(to)}
+	if len(c.Addresses) > 0 {
+		out["address"] = c.Addresses
+	}
+	if len(c.Topics) > 0 {
+		out["topics"] = c.Topics // nil: any
+	}
+	return out
 }
 
 // matches reports whether a log has a selected address and topics, wherever it is.

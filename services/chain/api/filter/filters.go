@@ -79,7 +79,7 @@ func (f *Filters) getLogs(ctx context.Context, params []byte) (any, error) {
 	if err := jsonrpc.Params(params, 1, &c); err != nil {
 		return nil, err
 	}
-	return Search(ctx, f.node, &c)
+	return find(ctx, f.node, &c)
 }
 
 func (f *Filters) newFilter(_ context.Context, params []byte) (any, error) {
@@ -175,7 +175,7 @@ func (f *Filters) getFilterLogs(ctx context.Context, params []byte) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	return Search(ctx, f.node, k.criteria)
+	return find(ctx, f.node, k.criteria)
 }
 
 func (f *Filters) uninstallFilter(_ context.Context, params []byte) (any, error) {

@@ -33,9 +33,44 @@ func Search(ctx context.Context, node api.Backend, c *Criteria) ([]*types.Log, e
 	if err != nil {
 		return nil, err
 	}
-	if to-from >= maxBlocks {
-		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "exceed maximum block range %d", maxBlocks)
+	return search(ctx, node, c, from, to)
+}
+
+// find is Search, and has another node search the blocks before a fork by one call.
+func find(ctx context.Context, node api.Backend, c *Criteria) (any, error) {
+	node = node.For(ctx)
+	forked, ok := node.Blocks.(api.Forked)
+	if !ok {
+		return Search(ctx, node, c)
 	}
+	from, to, err := bounds(node, c)
+	if err != nil {
+		return nil, err
+	}
+	first := forked.FirstLogs()
+	if from >= first {
+		return search(ctx, node, c, from, to)
+	}
+	elsewhere, err := forked.LogsElsewhere(ctx, c.within(from, min(to, first-1)))
+	if err != nil {
+		return nil, err
+	}
+	all := make([]any, len(elsewhere))
+	for i, log := range elsewhere {
+		all[i] = log
+	}
+	if to < first {
+		return all, nil
+	}
+	here, err := search(ctx, node, c, first, to)
+	for _, log := range here {
+		all = append(all, log)
+	}
+	return all, err
+}
+
+// search returns the logs of blocks that criteria select.
+func search(ctx context.Context, node api.Backend, c *Criteria, from, to uint64) ([]*types.Log, error) {
 	logs, next, err := scan(ctx, node, c, from, to)
 	if err == nil && next <= to {
 		err = jsonrpc.Errorf(jsonrpc.LimitExceeded,
@@ -44,7 +79,7 @@ func Search(ctx context.Context, node api.Backend, c *Criteria) ([]*types.Log, e
 	return logs, err
 }
 
-// bounds returns the first and the last block that criteria name.
+// bounds returns the first and the last block that criteria name, of which there are not too many.
 func bounds(node api.Backend, c *Criteria) (from, to uint64, err error) {
 	if c.BlockHash != nil {
 		n, err := node.Blocks.Number(*c.BlockHash)
@@ -63,6 +98,8 @@ func bounds(node api.Backend, c *Criteria) (from, to uint64, err error) {
 		return 0, 0, errReversed
 	case to > head:
 		return 0, 0, errFuture
+	case to-from >= maxBlocks:
+		return 0, 0, jsonrpc.Errorf(jsonrpc.InvalidParams, "exceed maximum block range %d", maxBlocks)
 	}
 	return from, to, nil
 }
