@@ -201,7 +201,7 @@ func (e *evidence) traced(r *record.Run) {
 	}
 	e.trace = t
 	if whole := float64(t.Procs) * t.Seconds; whole > 0 {
-		e.signals[rules.Running] = t.Running / whole
+		e.signals[rules.Running] = math.Min(1, t.Running/whole) // C code needs no processor of Go's
 	} else if share := works / e.processors; share >= rules.Defaults.Value(rules.ThresholdRunning) {
 		e.signals[rules.Running] = math.Min(1, share) // the requests wait for goroutines that compute
 	}
