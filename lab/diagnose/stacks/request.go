@@ -85,12 +85,60 @@ func idle(frames []record.Frame) bool {
 	switch {
 	case len(frames) == 0:
 		return false
-	case afterResponse(frames):
-		return true
+	case afterResponse(frames), waitsIn(frames) == "net/http.(*timeoutHandler).ServeHTTP":
+		return true // of the latter, the request is the goroutine that it started: see innermost
 	case ClassOf(frames) == Profiling:
 		return true
 	case InRequest(frames):
 		return false
 	}
 	return serving.In(frames) || tending.Match(frames[len(frames)-1].Function)
+}
+
+// waitsIn is the function that called what the goroutine waits with.
+func waitsIn(frames []record.Frame) string {
+	for _, f := range frames {
+		if !record.Synchronises(f.Function) {
+			return f.Function
+		}
+	}
+	return ""
+}
+
+// innermost returns a trace without the waits of handlers for goroutines that they started to run the
+// rest of the request, as those do that set a time limit: the request is the inner goroutine, and would
+// count twice.
+func innermost(t *record.Trace) *record.Trace {
+	started := map[string]bool{} // functions with the go statement of such a goroutine
+	for _, w := range t.Waits {
+		if starter := madeIn(w.Entry.Function); starter != "" && InRequest(w.Stack) {
+			started[starter] = true
+		}
+	}
+	if len(started) == 0 {
+		return t
+	}
+	out := *t
+	out.Waits = slices.DeleteFunc(slices.Clone(t.Waits), func(w record.Wait) bool {
+		switch What(w) {
+		case WaitChannel, WaitSelect, WaitGroup, WaitCond:
+			return InRequest(w.Stack) && started[waitsIn(w.Stack)]
+		}
+		return false
+	})
+	return &out
+}
+
+// madeIn returns the function in which another, which the compiler named after it, was written; empty:
+// the function has a name of its own.
+func madeIn(function string) string {
+	at := strings.LastIndexByte(function, '.')
+	if at < 0 {
+		return ""
+	}
+	name := strings.TrimRight(function[at+1:], "0123456789")
+	if name != "" && name != "func" && name != "gowrap" || at+1+len(name) == len(function) {
+		return ""
+	}
+	return function[:at]
 }

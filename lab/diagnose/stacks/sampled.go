@@ -19,14 +19,14 @@ func Trace(r *record.Run) (*record.Trace, error) {
 // requests that ran, or were ready to run.
 func TraceOrMoments(r *record.Run) (t *record.Trace, works float64, err error) {
 	if t, err = r.Trace(); err == nil {
-		return computingInC(placed(t), r), 0, nil
+		return innermost(computingInC(placed(t), r)), 0, nil
 	}
 	p, missing := r.Profile(record.ProfileGoroMany, record.ValueGoroutines)
 	if missing != nil || p.Samples == 0 {
 		return nil, 0, err
 	}
 	t, works = Moments(p)
-	return t, works, nil
+	return innermost(t), works, nil
 }
 
 // placed returns a trace in which waits that began before it, and therefore have no stack, have the

@@ -69,6 +69,8 @@ func TestKindOf(t *testing.T) {
 		{WaitLock, "sync", "sync.(*Mutex).Lock < main.handle < github.com/valyala/fasthttp.(*Server).serveConn < github.com/valyala/fasthttp.(*workerPool).workerFunc", "main.handle"},
 		{WaitIdle, "sync.(*Cond).Wait", "sync.(*Cond).Wait < net/http.(*connReader).abortPendingRead < net/http.(*response).finishRequest < net/http.(*conn).serve", "net/http.(*connReader).backgroundRead"},
 		{WaitLock, "sync", "sync.(*Mutex).Lock < main.(*api).Get < google.golang.org/grpc.(*Server).processUnaryRPC < google.golang.org/grpc.(*Server).handleStream", "main.x"},
+		{WaitIdle, "select", "runtime.selectgo < net/http.(*timeoutHandler).ServeHTTP < net/http.serverHandler.ServeHTTP < net/http.(*conn).serve", "runtime.closechan < net/http.(*timeoutHandler).ServeHTTP.func1"},
+		{WaitNetwork, "network", "internal/poll.(*FD).Read < main.ask < net/http.HandlerFunc.ServeHTTP < net/http.(*timeoutHandler).ServeHTTP.func1", ""},
 		{WaitBackground, "sync", "sync.(*Mutex).Lock < main.work < runtime/pprof.Do < main.main.func1", "main.work"},
 		{WaitBackground, "chan receive", "runtime.chanrecv2 < main.consume", "main.handle"},
 		{WaitUnknown, "preempted", "main.spin" + inHandler, ""},
