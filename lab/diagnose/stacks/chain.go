@@ -16,8 +16,8 @@ type Hop struct {
 // Chain follows a wait from goroutine to goroutine. The first hop is a goroutine that ends w and
 // itself waits at one place for half of the trace or more; the next hop is one that ends that
 // wait, and so on. If there is none, a hop may be a goroutine that waits at the same rate. The chain
-// ends at a goroutine that works, at requests, at a place where several goroutines wait, since the
-// trace does not show which of them it is, and at a cycle. A trace made of goroutine profiles, which
+// ends at a goroutine that works, at requests, at a place where several goroutines wait together, since
+// the trace does not show which of them it is, and at a cycle. A trace made of goroutine profiles, which
 // has no GOMAXPROCS, does not count waits.
 func Chain(w record.Wait, t *record.Trace) (out []Hop) {
 	least := 0.5 // of the trace
@@ -29,7 +29,7 @@ func Chain(w record.Wait, t *record.Trace) (out []Hop) {
 		for _, other := range t.Waits {
 			by, d, ok := meet(w.WokenBy, other, t)
 			switch {
-			case !ok, other.Goroutines != 1, other.Count == 0 && t.Procs > 0, other.Seconds < least*t.Seconds, What(other) == WaitIdle, InRequest(other.Stack):
+			case !ok, !oneAtATime(other), other.Count == 0 && t.Procs > 0, other.Seconds < least*t.Seconds, What(other) == WaitIdle, InRequest(other.Stack):
 			case d > depth, d == depth && other.Seconds > next.Wait.Seconds: // the more they have in common, the surer it is the same goroutine
 				next, depth = Hop{by, other}, d
 			}
@@ -44,6 +44,13 @@ func Chain(w record.Wait, t *record.Trace) (out []Hop) {
 		out, w = append(out, next), next.Wait
 	}
 	return out
+}
+
+// oneAtATime reports whether one goroutine waits at a place or, as with one that is started for each
+// batch, several that follow each other.
+func oneAtATime(w record.Wait) bool {
+	const hardly = 1.1 // times the time in which any waits: they overlap no more
+	return w.Goroutines == 1 || w.Seconds <= hardly*w.Any
 }
 
 // passesOn reports whether the goroutine that ends a wait only passes an answer on: it runs the code
@@ -97,13 +104,46 @@ func meet(a []record.Frame, other record.Wait, t *record.Trace) (at record.Frame
 // few is the largest number of goroutines, started with one function, that count as one goroutine.
 const few = 2
 
-// started is the number of goroutines that were started with a function.
+// started is the number of goroutines that were started with a function: of those that also end within
+// the trace, as many as there are at any moment.
 func started(function string, t *record.Trace) int {
 	n := 0
 	for _, g := range t.Groups {
-		if g.Entry.Function == function {
+		switch lived := livedIn(g); {
+		case g.Entry.Function != function:
+		case g.Started > 0 && lived > 0:
+			n += int(math.Ceil(lived / t.Seconds))
+		default:
 			n += g.Goroutines
 		}
 	}
 	return n
+}
+
+// livedIn is the time of a group's goroutines within the trace, s.
+func livedIn(g record.Group) float64 { return g.Running + g.Runnable + g.Waiting + g.Syscall }
+
+// ShareOf is the share of their time within the trace that goroutines started with the same function
+// spend in a wait.
+func ShareOf(w record.Wait, t *record.Trace) float64 {
+	whole := float64(max(w.Goroutines, 1)) * t.Seconds
+	if g, ok := groupOf(w, t); ok && livedIn(g) > 0 {
+		whole = livedIn(g)
+	}
+	return min(1, w.Seconds/whole)
+}
+
+// StartedWithin reports whether most goroutines with a wait were started within the trace: each is for
+// one request or batch, and does not wait for more work.
+func StartedWithin(w record.Wait, t *record.Trace) bool {
+	g, ok := groupOf(w, t)
+	return ok && 2*g.Started > g.Goroutines
+}
+
+func groupOf(w record.Wait, t *record.Trace) (record.Group, bool) {
+	i := slices.IndexFunc(t.Groups, func(g record.Group) bool { return g.Entry.Function == w.Entry.Function })
+	if i < 0 {
+		return record.Group{}, false
+	}
+	return t.Groups[i], true
 }
