@@ -12,11 +12,11 @@ type WaitKind string
 // Kinds of wait.
 const (
 	WaitLock    WaitKind = "lock"      // a mutex
-	WaitPool    WaitKind = "pool"      // a connection or a slot of a limited number, in a well-known pool
+	WaitPool    WaitKind = "pool"      // a connection or a slot of a limited number, in a well-known pool or a channel
 	WaitNetwork WaitKind = "network"   // a peer
 	WaitDisk    WaitKind = "disk"      // a file
 	WaitSyscall WaitKind = "syscall"   // another system call
-	WaitChannel WaitKind = "channel"   // one channel, which may also be a pool built from one
+	WaitChannel WaitKind = "channel"   // one channel
 	WaitSelect  WaitKind = "select"    // one of several channels
 	WaitCond    WaitKind = "cond"      // a sync.Cond
 	WaitGroup   WaitKind = "waitgroup" // goroutines that it started: see Behind
@@ -32,7 +32,7 @@ const (
 func (k WaitKind) Text() string { return kindTexts[k] }
 
 var kindTexts = map[WaitKind]string{
-	WaitPool:    "for a free connection of a pool",
+	WaitPool:    "for a free connection or slot of a pool",
 	WaitNetwork: "for an answer from downstream",
 	WaitDisk:    "for a file",
 	WaitSyscall: "in a system call",
@@ -70,6 +70,8 @@ func What(w record.Wait) WaitKind {
 	switch reason {
 	case "sleep":
 		return WaitTimer
+	case semaphore:
+		return WaitPool
 	case "network":
 		return WaitNetwork
 	case "system call", "syscall":
