@@ -16,7 +16,22 @@ var handling = Names{
 		"github.com/quic-go/quic-go/http3.(*Server).handleRequest"),
 }
 
-const fastServer = "github.com/valyala/fasthttp.(*Server).serveConn"
+const (
+	fasthttp   = "github.com/valyala/fasthttp"
+	fastServer = fasthttp + ".(*Server).serveConn" // and serveConnCounted, which it calls
+)
+
+// fastHandler reports whether a function that fasthttp's server calls is a handler: fasthttp's own that
+// wrap others are closures, and its readers and writers are not.
+func fastHandler(function string) bool {
+	switch Package(function) {
+	case fasthttp:
+		return strings.Contains(function, ".func")
+	case "bufio":
+		return false
+	}
+	return true
+}
 
 // InRequest reports whether a goroutine with this stack is in a request's handler. A goroutine that
 // a handler started does not count: see Behind.
@@ -25,10 +40,11 @@ func InRequest(frames []record.Frame) bool {
 		switch {
 		case strings.HasSuffix(f.Function, ".ServeHTTP"), handling.Match(f.Function):
 			return true
-		case f.Function == fastServer:
-			// It also reads the requests: only callees outside its package are handlers.
-			return slices.ContainsFunc(frames[:i], func(f record.Frame) bool {
-				return !Standard(f.Function) && Package(f.Function) != "github.com/valyala/fasthttp"
+		case strings.HasPrefix(f.Function, fastServer):
+			// It also reads the requests, and writes the responses, on a connection that the service's own
+			// code may wrap: only its callees outside its package, not below its own calls, are handlers.
+			return i > 0 && fastHandler(frames[i-1].Function) && slices.ContainsFunc(frames[:i], func(f record.Frame) bool {
+				return !Standard(f.Function) && Package(f.Function) != fasthttp
 			})
 		}
 	}
