@@ -73,3 +73,25 @@ func TestDiagnoseWaitsOfShortGoroutines(t *testing.T) {
 		}
 	}
 }
+
+// Sessions over WebSockets whose handlers read the next message wait for nothing, and ask no downstream; a
+// stream of which the client sends slowly waits for it.
+func TestDiagnoseBetweenMessages(t *testing.T) {
+	imported := func(reason string, functions ...string) record.Wait {
+		w := wait(reason, 31, functions...)
+		w.Stack[len(functions)-2].File = "/root/go/pkg/mod/library@v1.0.0/library.go"
+		return w
+	}
+	reads := imported("network", "internal/poll.(*FD).Read", "net.(*conn).Read", "github.com/gorilla/websocket.(*Conn).ReadMessage", "main.chat")
+	run := profiled(32, 200, nil, reads)
+	run.Load.Kind = record.KindSessions
+	d := NewSubject("v", append(sweep(100, 200, 200), run)).Diagnose(rules.Defaults)
+	if d.Bottleneck == rules.Wait || d.Signals[rules.WaitTop] != 0 {
+		t.Errorf("%s %s: %s", d.Bottleneck, d.Kind, d.Text)
+	}
+	run = profiled(32, 200, nil, imported("select", "runtime.selectgo", "google.golang.org/grpc/internal/transport.(*recvBufferReader).read", "main.take"))
+	d = NewSubject("v", append(sweep(100, 200, 200), run)).Diagnose(rules.Defaults)
+	if d.Bottleneck != rules.Generator || d.Signals[rules.WaitTop] != 0 {
+		t.Errorf("%s %s: %s", d.Bottleneck, d.Kind, d.Text)
+	}
+}

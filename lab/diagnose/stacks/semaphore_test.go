@@ -36,3 +36,23 @@ func TestOfSemaphores(t *testing.T) {
 		}
 	}
 }
+
+// What a request does with a slot is between taking it and giving it back in a deferred function.
+func TestTakerOfASlot(t *testing.T) {
+	at := func(line int, stack string) []record.Frame {
+		out := frames(stack + inHandler)
+		for i, f := range out {
+			if f.Function == "main.serve" {
+				out[i].Line = line
+			}
+		}
+		return out
+	}
+	takes := record.Wait{Reason: "chan send", Seconds: 14, Count: 100, Stack: at(20, "runtime.chansend1 < main.serve"), WokenBy: at(25, "runtime.chanrecv1 < main.serve.func1 < main.serve")}
+	asks := record.Wait{Reason: "network", Seconds: 2, Count: 100, Stack: at(23, "internal/poll.(*FD).Read < main.ask < main.serve")}
+	before := record.Wait{Reason: "sync", Seconds: 1, Count: 100, Stack: at(18, "sync.(*Mutex).Lock < main.serve")}
+	h, ok := TakerOf(&record.Run{}, &record.Trace{Seconds: 0.5, Waits: []record.Wait{takes, asks, before}}, []record.Wait{takes})
+	if want := "; while it is held, 100% of the time is spent in main.ask, called at no file known, most of it waiting for an answer from downstream"; !ok || h.Taken != 4 || h.Doing() != want {
+		t.Errorf("%t %+v: %s", ok, h, h.Doing())
+	}
+}
