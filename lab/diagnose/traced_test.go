@@ -95,3 +95,32 @@ func TestDiagnoseBetweenMessages(t *testing.T) {
 		t.Errorf("%s %s: %s", d.Bottleneck, d.Kind, d.Text)
 	}
 }
+
+// A batch of bbolt syncs its pages and then what points to them: two waits of one goroutine.
+func TestDiagnoseABatchThatSyncsTwice(t *testing.T) {
+	const batch, entry = "go.etcd.io/bbolt.(*batch).run", "go.etcd.io/bbolt.(*batch).trigger"
+	imported := func(functions ...string) []record.Frame {
+		frames := stack(0, functions...).Frames
+		for i := range frames {
+			frames[i].File = "/root/go/pkg/mod/go.etcd.io/bbolt@v1.5.0/db.go"
+		}
+		return frames
+	}
+	puts := wait("chan receive", 31, "runtime.chanrecv1", "main.put")
+	puts.WokenBy, puts.Wakers = imported("runtime.chansend1", batch, entry), 18
+	syncs := func(seconds float64, functions ...string) record.Wait {
+		return record.Wait{Reason: "system call", Seconds: seconds, Any: seconds, Count: 20, Goroutines: 20, Entry: record.Frame{Function: entry + "-fm"},
+			Stack: imported(append(append([]string{"syscall.Fdatasync"}, functions...), batch, entry)...)}
+	}
+	for _, c := range []struct {
+		meta    float64
+		syncing bool
+	}{{0.1, true}, {0.02, false}} {
+		run := profiled(32, 200, nil, puts, syncs(0.2, "go.etcd.io/bbolt.(*Tx).write"), syncs(c.meta, "go.etcd.io/bbolt.(*Tx).writeMeta"))
+		run.FixtureTrace.Groups = append(run.FixtureTrace.Groups, born(entry+"-fm", 20, 0.04))
+		d := NewSubject("v", append(sweep(100, 200, 200), run)).Diagnose(rules.Defaults)
+		if strings.Contains(d.Text, batch+" (db.go:7) answers, which itself waits 60% of the time") != c.syncing {
+			t.Errorf("%v s: %s", c.meta, d.Text)
+		}
+	}
+}
