@@ -27,7 +27,7 @@ import (
 )
 
 // servers is the list of the servers.
-var servers = []suite.Entry{accounts, shelf, cellar, replicas, flights, places, digests, stock, letters, seals, batches}
+var servers = []suite.Entry{accounts, shelf, binder, cellar, replicas, flights, places, digests, stock, letters, seals, batches}
 
 func main() {
 	var addresses subject.Flags

@@ -70,7 +70,26 @@ var shelf = suite.Entry{
 
 func (w *writer) shelve(rw http.ResponseWriter, _ *http.Request) { answer(rw, w.write()) }
 
-func openBolt(folder string) (put, func() error, error) {
+var binder = suite.Entry{
+	Name: "bbolt-batch", Family: "libraries", Truth: "wait", Also: []string{"lock"}, Kind: "channel", OrKind: "mutex", Function: "main.(*writer).bind",
+	InWords: "each request is a part of a batch of bbolt: a goroutine for each batch waits until the disk has its pages",
+	Method:  "GET", Path: "/put", Invisible: []string{"none"},
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		size := d.Between("value_bytes", 100, 4000)
+		return func() (*suite.Service, error) {
+			return storing(size, openBatches, func(w *writer) http.HandlerFunc { return w.bind })
+		}
+	},
+}
+
+func (w *writer) bind(rw http.ResponseWriter, _ *http.Request) { answer(rw, w.write()) }
+
+func openBolt(folder string) (put, func() error, error) { return opened(folder, (*bbolt.DB).Update) }
+
+func openBatches(folder string) (put, func() error, error) { return opened(folder, (*bbolt.DB).Batch) }
+
+// opened opens a store of bbolt; transact runs each of its transactions.
+func opened(folder string, transact func(*bbolt.DB, func(*bbolt.Tx) error) error) (put, func() error, error) {
 	db, err := bbolt.Open(filepath.Join(folder, "db"), 0o600, nil)
 	if err != nil {
 		return nil, nil, err
@@ -82,7 +101,7 @@ func openBolt(folder string) (put, func() error, error) {
 		return nil, nil, err
 	}
 	return func(key, value []byte) error {
-		return db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(values).Put(key, value) })
+		return transact(db, func(tx *bbolt.Tx) error { return tx.Bucket(values).Put(key, value) })
 	}, db.Close, nil
 }
 

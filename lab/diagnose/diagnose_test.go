@@ -78,7 +78,7 @@ func TestDiagnoseAWait(t *testing.T) {
 	runs := sweep(100, 200, 200)
 	runs = append(runs, profiled(32, 200, nil, wait("select", 31, "database/sql.(*DB).conn", "database/sql.(*DB).QueryContext", "main.lookup")))
 	d := NewSubject("v", runs).Diagnose(rules.Defaults)
-	if d.Bottleneck != rules.Wait || d.Kind != "pool" || d.Sites[0].Function != "main.lookup" || !strings.Contains(d.Text, "free connection of a pool") {
+	if d.Bottleneck != rules.Wait || d.Kind != "pool" || d.Sites[0].Function != "main.lookup" || !strings.Contains(d.Text, "free connection or slot of a pool") {
 		t.Errorf("%s %s %+v: %s", d.Bottleneck, d.Kind, d.Sites, d.Text)
 	}
 }

@@ -72,38 +72,59 @@ func (e *evidence) behind() (out []chainLink) {
 	if e.trace == nil {
 		return nil
 	}
-	for _, hop := range stacks.Chain(longest, e.trace) {
-		h := chainLink{By: stacks.At(hop.By), For: stacks.What(hop.Wait), Share: math.Min(1, hop.Wait.Seconds/e.trace.Seconds)}
-		if at, ok := stacks.UserFrame(hop.Wait.Stack); ok {
-			h.At = stacks.At(at)
+	const (
+		most   = 3   // goroutines of several
+		mostly = 0.5 // of their time
+	)
+	busy := e.signals[rules.SerialBusy] >= rules.Defaults.Value(rules.ThresholdSerialBusy)
+	for w := longest; len(out) < most; {
+		if hops := stacks.Chain(w, e.trace); len(hops) > 0 {
+			for _, hop := range hops {
+				out = append(out, linkTo(hop.By, hop.Wait, hop.Wait.Seconds/e.trace.Seconds, longest))
+			}
+			// A goroutine that is busy most of the time waits for its next piece of work the rest of it.
+			if last := out[len(out)-1].For; busy && forOthers(last) && last != stacks.WaitGroup {
+				return nil
+			}
+			return out
 		}
-		if longest.Count > 0 { // both counts are from the trace
-			h.PerRequest = float64(hop.Wait.Count) / float64(longest.Count)
-		}
-		out = append(out, h)
-	}
-	if n := len(out); n > 0 {
-		// A goroutine that is busy most of the time waits for its next piece of work the rest of it.
-		forWork := out[n-1].For == stacks.WaitChannel || out[n-1].For == stacks.WaitSelect || out[n-1].For == stacks.WaitCond
-		if forWork && e.signals[rules.SerialBusy] >= rules.Defaults.Value(rules.ThresholdSerialBusy) {
+		next, waits := stacks.Behind(w, e.trace)
+		share := stacks.ShareOf(next, e.trace)
+		if !waits || busy || share < mostly {
 			return nil
 		}
-		return out
-	}
-	by, own := stacks.UserFrame(longest.WokenBy)
-	if w, waits := stacks.Behind(longest, e.trace); own && waits && e.signals[rules.SerialBusy] < rules.Defaults.Value(rules.ThresholdSerialBusy) {
-		h := chainLink{By: stacks.At(by), For: stacks.What(w), Share: math.Min(1, w.Seconds/e.trace.Seconds/float64(max(w.Goroutines, 1)))}
-		if at, ok := stacks.UserFrame(w.Stack); ok {
-			h.At = stacks.At(at)
-		}
-		const mostly = 0.5 // of the time
-		switch h.For {
-		case stacks.WaitChannel, stacks.WaitSelect, stacks.WaitCond, stacks.WaitGroup: // perhaps for work
-		default:
-			if h.Share >= mostly && h.At.Function != "" {
-				out = append(out, h)
+		by, own := stacks.UserFrame(w.WokenBy)
+		if !own { // it only reports that the goroutine ended
+			if by, own = stacks.Entry(next.Stack); !own {
+				by = next.Entry
 			}
 		}
+		link := linkTo(by, next, share, record.Wait{})
+		out = append(out, link)
+		switch {
+		case !forOthers(link.For) && link.At.Function != "":
+			return out
+		case !forOthers(link.For), !stacks.StartedWithin(next, e.trace): // the latter: perhaps for work
+			return nil
+		}
+		w = next
 	}
-	return out
+	return nil
+}
+
+// forOthers reports whether a wait of this kind is for other goroutines, which may have no work for it.
+func forOthers(kind stacks.WaitKind) bool {
+	return kind == stacks.WaitChannel || kind == stacks.WaitSelect || kind == stacks.WaitCond || kind == stacks.WaitGroup
+}
+
+// linkTo describes a goroutine that others wait for: longest is the requests' wait.
+func linkTo(by record.Frame, w record.Wait, share float64, longest record.Wait) chainLink {
+	h := chainLink{By: stacks.At(by), For: stacks.What(w), Share: math.Min(1, share)}
+	if at, ok := stacks.UserFrame(w.Stack); ok {
+		h.At = stacks.At(at)
+	}
+	if longest.Count > 0 { // both counts are from the trace
+		h.PerRequest = float64(w.Count) / float64(longest.Count)
+	}
+	return h
 }

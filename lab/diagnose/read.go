@@ -201,24 +201,26 @@ func (e *evidence) traced(r *record.Run) {
 	}
 	e.trace = t
 	if whole := float64(t.Procs) * t.Seconds; whole > 0 {
-		e.signals[rules.Running] = t.Running / whole
+		e.signals[rules.Running] = math.Min(1, t.Running/whole) // C code needs no processor of Go's
 	} else if share := works / e.processors; share >= rules.Defaults.Value(rules.ThresholdRunning) {
 		e.signals[rules.Running] = math.Min(1, share) // the requests wait for goroutines that compute
 	}
 	sums := map[stacks.WaitKind]float64{}
 	all, top, onClient := 0.0, 0.0, 0.0
 	e.itself = callsItself(r.System.Outgoing, t)
+	sessions := r.Axis() == record.AxisSessions
 	for _, w := range t.Waits {
 		kind := stacks.KindOf(w)
-		if kind == stacks.WaitIdle || kind == stacks.WaitBackground || e.itself && kind == stacks.WaitNetwork {
+		if kind == stacks.WaitIdle || kind == stacks.WaitBackground || e.itself && kind == stacks.WaitNetwork || sessions && stacks.BetweenMessages(w) {
+			continue
+		}
+		all += w.Seconds
+		if stacks.OnClient(w) {
+			onClient += w.Seconds
 			continue
 		}
 		e.waits[kind] = append(e.waits[kind], w)
 		sums[kind] += w.Seconds
-		all += w.Seconds
-		if stacks.OnClient(w) {
-			onClient += w.Seconds
-		}
 		if kind != stacks.WaitLock && kind != stacks.WaitGC && sums[kind] > top {
 			e.top, top = kind, sums[kind]
 		}

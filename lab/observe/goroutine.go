@@ -109,7 +109,7 @@ func estimated(p *record.Profile) *record.Trace {
 	for i, s := range named.Stacks {
 		named.Stacks[i].Frames = unwrapped(s.Frames)
 	}
-	t, _ := stacks.Moments(&named)
+	t, _ := stacks.Moments(&named, nil)
 	for _, s := range named.Stacks {
 		if len(s.Frames) == 0 || stacks.ClassOf(s.Frames) != stacks.Syscall || stacks.What(record.Wait{Stack: s.Frames}) == stacks.WaitDisk {
 			continue

@@ -143,13 +143,12 @@ type seen struct {
 	merged   *record.Trace   // waits and sums of all looks
 	profile  *record.Profile // CPU samples of all looks
 	profiles []*record.Profile
-	run      *record.Run     // with both, for package stacks
-	live     float64         // goroutines, on average
-	slots    map[string]bool // functions in which requests use a channel as a semaphore
+	run      *record.Run // with both, for package stacks
+	live     float64     // goroutines, on average
 }
 
 func seenIn(f Facts) *seen {
-	s := &seen{slots: map[string]bool{}, merged: &record.Trace{}, profile: &record.Profile{Type: record.ValueCPU}}
+	s := &seen{merged: &record.Trace{}, profile: &record.Profile{Type: record.ValueCPU}}
 	s.moments = !slices.ContainsFunc(f.Looks, func(l Look) bool { return l.Trace != nil })
 	for _, l := range f.Looks {
 		if l.CPU != nil {
@@ -172,7 +171,6 @@ func seenIn(f Facts) *seen {
 		m.Running, m.Runnable = m.Running+t.Running, m.Runnable+t.Runnable
 		m.Rest += t.Rest
 		m.Waits, m.Groups = append(m.Waits, t.Waits...), append(m.Groups, t.Groups...)
-		s.semaphores(t)
 		for _, g := range t.Groups {
 			s.live += lived(g)
 		}

@@ -26,19 +26,16 @@ func (s *seen) atWorkers(w record.Wait) (kind stacks.WaitKind, function string) 
 }
 
 // onClient reports whether a goroutine waits for the client of a request that it serves. Package stacks
-// knows those of HTTP/1 in a handler, as diagnoses count them; here are also the bodies of HTTP/2, in both
-// directions, the streams of a gRPC server, and goroutines that a handler started.
+// knows those in a handler, as diagnoses count them; here are also what is written over HTTP/2, and
+// goroutines that a handler started.
 func onClient(w record.Wait) bool {
-	return stacks.OnClient(w) || slices.ContainsFunc(w.Stack, func(f record.Frame) bool {
+	return stacks.OnClient(w) || stacks.FromClient.In(w.Stack) || slices.ContainsFunc(w.Stack, func(f record.Frame) bool {
 		switch f.Function {
-		case "net/http.(*http2requestBody).Read", "golang.org/x/net/http2.(*requestBody).Read", "net/http.(*connReader).Read",
-			"net/http.(*http2serverConn).writeDataFromHandler", "golang.org/x/net/http2.(*serverConn).writeDataFromHandler",
+		case "net/http.(*http2serverConn).writeDataFromHandler", "golang.org/x/net/http2.(*serverConn).writeDataFromHandler",
 			"google.golang.org/grpc/internal/transport.(*http2Server).write", "google.golang.org/grpc/internal/transport.(*http2Server).Write":
 			return true
 		}
-		// Of a stream, a server calls read and readMessageHeader, and a client readClient and readMessageHeaderClient.
-		method, stream := strings.CutPrefix(f.Function, "google.golang.org/grpc/internal/transport.(*recvBufferReader).read")
-		return stream && !strings.HasSuffix(method, "Client")
+		return false
 	})
 }
 

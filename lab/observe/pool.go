@@ -49,33 +49,12 @@ func (s *seen) inCallsOf(pkg string) (mean float64) {
 func millis(seconds float64) string { return Number(1000*seconds) + " ms" }
 
 func (s *seen) ofPool(w record.Wait) bool {
-	return stacks.What(w) == stacks.WaitPool && !ofClient(w) || onChannel(w) && s.slots[blocked(w).Function]
+	return stacks.What(w) == stacks.WaitPool && !ofClient(w)
 }
 
 // ofClient reports whether a goroutine waits for a connection of an HTTP client, whose number is often
 // not limited: it may wait for a new one, and get one that another gives back before.
 func ofClient(w record.Wait) bool { return blocked(w).Function == "net/http.(*Transport).getConn" }
-
-// onChannel reports whether a request waits on a channel, or in a select.
-func onChannel(w record.Wait) bool {
-	kind := stacks.What(w)
-	return (kind == stacks.WaitChannel || kind == stacks.WaitSelect) && stacks.InRequest(w.Stack)
-}
-
-// semaphores finds the functions in which requests use a channel as a semaphore: what ends a wait, other than by
-// closing it, is a goroutine that has waited in the same function before. One that never does may send a message.
-func (s *seen) semaphores(t *record.Trace) {
-	for _, w := range t.Waits {
-		function := blocked(w).Function
-		if s.slots[function] || !onChannel(w) || !stacks.InRequest(w.WokenBy) ||
-			slices.ContainsFunc(w.WokenBy, func(f record.Frame) bool { return f.Function == "runtime.closechan" }) {
-			continue
-		}
-		s.slots[function] = slices.ContainsFunc(t.Waits, func(o record.Wait) bool {
-			return blocked(o).Function == function && stacks.LaterThan(o.Stack, w.WokenBy)
-		})
-	}
-}
 
 // others lists where requests and workers wait for something that is in no other row: goroutines that
 // share their work, downstreams, files. What that is limited by does not show.

@@ -54,8 +54,8 @@ type Wait struct {
 	Seconds    float64 `json:"seconds"`
 	Count      int64   `json:"count"`      // waits that ended within the trace
 	Goroutines int     `json:"goroutines"` // distinct ones
-	// Any is the time in which at least one goroutine waited here, or elsewhere in the function that
-	// called what Synchronises, for the same kind of thing, s; 0: not known.
+	// Any is the time in which at least one goroutine waited here, s; 0: not known. Of waits with what
+	// Synchronises, waits elsewhere in the function that called it, for the same kind of thing, count.
 	Any float64 `json:"any_s,omitempty"`
 	// WokenBy is the stack of the goroutine that ended most of these waits; nil: the runtime
 	// ended them.

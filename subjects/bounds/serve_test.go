@@ -135,13 +135,15 @@ var checks = map[string]check{
 		}
 		same(t, answers, drawn)
 	},
-	"consumer":          like("printed %x\n", new([]byte)),
-	"consumer-untraced": all(func(map[string]int) string { return "entered\n" }),
-	"churn":             same,
-	"strings":           same,
-	"liveheap":          all(func(map[string]int) string { return "64 sessions\n" }),
-	"fsync":             numbered("record %d\n"),
-	"fsync-writer":      all(func(map[string]int) string { return "noted\n" }),
+	"downstream-timeout": same,
+	"downstream-fanout":  same,
+	"consumer":           like("printed %x\n", new([]byte)),
+	"consumer-untraced":  all(func(map[string]int) string { return "entered\n" }),
+	"churn":              same,
+	"strings":            same,
+	"liveheap":           all(func(map[string]int) string { return "64 sessions\n" }),
+	"fsync":              numbered("record %d\n"),
+	"fsync-writer":       all(func(map[string]int) string { return "noted\n" }),
 	"timer": func(t *testing.T, answers []string, drawn map[string]int) {
 		bags := map[string]int{}
 		for _, a := range answers {

@@ -12,7 +12,7 @@ import (
 var servers = []suite.Entry{
 	fingerprints, pages.Catalogue, pages.Search, pages.Ranking,
 	ledger, audit, visits, prices,
-	orders, couriers, shop, calculator, printing, registry,
+	orders, couriers, shop, calculator, timed, comparing, printing, registry,
 	forum, filters, sessions,
 	journals, secretary, mailer, turnstile,
 	pages.Site, pages.Copies,

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"dyno/subjects/bounds/beside"
@@ -35,14 +38,47 @@ var calculator = suite.Entry{
 	},
 }
 
+var timed = suite.Entry{
+	Name: "downstream-timeout", Family: "wait", Truth: "wait", Kind: "network", Function: "main.(*pricing).price",
+	InWords: "the same behind http.TimeoutHandler, which runs each request in a goroutine of its own",
+	Method:  "GET", Path: "/offer", Invisible: []string{"none"},
+	Remedies: shop.Remedies,
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		takes, atOnce := d.Micros("backend_us", 5_000, 20_000), d.Between("backend_at_once", 2, 6)
+		return func() (*suite.Service, error) {
+			return asking("GET /offer", takes, atOnce, 0, func(p *pricing) http.HandlerFunc {
+				return http.TimeoutHandler(http.HandlerFunc(p.offer), time.Minute, "late").ServeHTTP
+			})
+		}
+	},
+}
+
+var comparing = suite.Entry{
+	Name: "downstream-fanout", Family: "wait", Truth: "wait", Kind: "waitgroup", OrKind: "network", Function: "main.(*pricing).compare",
+	InWords: "each request starts goroutines that call another process, which answers a few at a time, and waits for all of them",
+	Method:  "GET", Path: "/compare", Invisible: []string{"none"},
+	Remedies: shop.Remedies,
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		takes, atOnce := d.Micros("backend_us", 5_000, 20_000), d.Between("backend_at_once", 2, 6)
+		return func() (*suite.Service, error) {
+			return asking("GET /compare", takes, atOnce, 0, func(p *pricing) http.HandlerFunc { return p.compare })
+		}
+	},
+}
+
 // offering starts a shop with its backend.
 func offering(takes time.Duration, atOnce, rounds int) (*suite.Service, error) {
+	return asking("GET /offer", takes, atOnce, rounds, func(p *pricing) http.HandlerFunc { return p.offer })
+}
+
+// asking starts a backend and serves what asks it.
+func asking(pattern string, takes time.Duration, atOnce, rounds int, handler func(*pricing) http.HandlerFunc) (*suite.Service, error) {
 	b, err := beside.StartBackend(takes, atOnce, rounds)
 	if err != nil {
 		return nil, err
 	}
 	p := newPricing("http://" + b.Address)
-	return suite.ServingUntil("GET /offer", p.offer, func() { p.client.CloseIdleConnections(); b.Close() }), nil
+	return suite.ServingUntil(pattern, handler(p), func() { p.client.CloseIdleConnections(); b.Close() }), nil
 }
 
 // pricing asks a backend for prices.
@@ -63,6 +99,22 @@ func (p *pricing) offer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	fmt.Fprintf(w, "our offer: %s", price)
+}
+
+// compare asks for the prices of three items together.
+func (p *pricing) compare(w http.ResponseWriter, r *http.Request) {
+	items := []string{"lamp", "chair", "table"}
+	prices, errs := make([][]byte, len(items)), make([]error, len(items))
+	var all sync.WaitGroup
+	for i, item := range items {
+		all.Go(func() { prices[i], errs[i] = p.price(r.Context(), item) })
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	fmt.Fprintf(w, "our offers: %s\n", bytes.Join(prices, []byte(", ")))
 }
 
 const maxPrice = 1 << 10 // bytes of the backend's answer

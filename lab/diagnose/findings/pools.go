@@ -23,10 +23,10 @@ func pools(l *figures) []Finding {
 
 func (l *figures) starvedByTrace(of []record.Wait, share float64) Finding {
 	f := Finding{Kind: KindPool, Sites: stacks.WaitSites(of), worth: min(share, 1), Removes: waitsForPool(share),
-		Text: fmt.Sprintf("Requests wait %s of their time for a free connection%s, %s each time.", percent(min(share, 1)), in(stacks.WaitSites(of)), lasting(mean(of))),
-		Evidence: []Evidence{{"pool_share", round(min(share, 1)), "of the requests' time", "spent waiting for a free connection"},
+		Text: fmt.Sprintf("Requests wait %s of their time for a free connection or slot%s, %s each time.", percent(min(share, 1)), in(stacks.WaitSites(of)), lasting(mean(of))),
+		Evidence: []Evidence{{"pool_share", round(min(share, 1)), "of the requests' time", "spent waiting for a free connection or slot"},
 			{"pool_mean_wait", round(float64(mean(of)) / 1e3), "us", "mean wait when none was free"}},
-		Next: "twice as many connections (" + poolSettings + ") and dyno compare: if the capacity does not rise, the other side is the limit, or connections are held too long"}
+		Next: "twice as many connections or slots (" + poolSettings + ") and dyno compare: if the capacity does not rise, the other side is the limit, or connections are held too long"}
 	if holders := stacks.Sites(stacks.Wakers(of)); len(holders) > 0 {
 		f.Text += fmt.Sprintf(" Mostly %s returns them.", holders[0].String())
 	}

@@ -3,6 +3,7 @@ package stacks
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"dyno/lab/record"
 )
@@ -14,10 +15,10 @@ type Hop struct {
 }
 
 // Chain follows a wait from goroutine to goroutine. The first hop is a goroutine that ends w and
-// itself waits at one place for half of the trace or more; the next hop is one that ends that
+// itself waits in one function for half of the trace or more; the next hop is one that ends that
 // wait, and so on. If there is none, a hop may be a goroutine that waits at the same rate. The chain
-// ends at a goroutine that works, at requests, at a place where several goroutines wait, since the
-// trace does not show which of them it is, and at a cycle. A trace made of goroutine profiles, which
+// ends at a goroutine that works, at requests, at a place where several goroutines wait together, since
+// the trace does not show which of them it is, and at a cycle. A trace made of goroutine profiles, which
 // has no GOMAXPROCS, does not count waits.
 func Chain(w record.Wait, t *record.Trace) (out []Hop) {
 	least := 0.5 // of the trace
@@ -26,12 +27,10 @@ func Chain(w record.Wait, t *record.Trace) (out []Hop) {
 	}
 	for first := w; len(w.WokenBy) > 0 && !InRequest(w.WokenBy) || len(out) > 0 && What(w) == WaitNetwork; {
 		next, depth := Hop{}, 0
-		for _, other := range t.Waits {
-			by, d, ok := meet(w.WokenBy, other, t)
-			switch {
-			case !ok, other.Goroutines != 1, other.Count == 0 && t.Procs > 0, other.Seconds < least*t.Seconds, What(other) == WaitIdle, InRequest(other.Stack):
-			case d > depth, d == depth && other.Seconds > next.Wait.Seconds: // the more they have in common, the surer it is the same goroutine
-				next, depth = Hop{by, other}, d
+		for _, other := range waitsBehind(w, t) {
+			d := other.depth
+			if other.Wait.Seconds >= least*t.Seconds && (d > depth || d == depth && other.Wait.Seconds > next.Wait.Seconds) {
+				next, depth = other.Hop, d // the more they have in common, the surer it is the same goroutine
 			}
 		}
 		if last := len(out) - 1; depth == 0 && passesOn(first) && (last < 0 || What(out[last].Wait) == WaitNetwork) {
@@ -44,6 +43,42 @@ func Chain(w record.Wait, t *record.Trace) (out []Hop) {
 		out, w = append(out, next), next.Wait
 	}
 	return out
+}
+
+// meeting is a hop, with the number of functions that it has in common with the stack that ended a wait.
+type meeting struct {
+	Hop
+	depth int
+}
+
+// waitsBehind returns the waits of goroutines that may have ended a wait. Those for what is outside of the
+// program, at several places of one function, count as one: a log may sync two files, one after the
+// other.
+func waitsBehind(w record.Wait, t *record.Trace) (out []meeting) {
+	for _, other := range t.Waits {
+		by, depth, ok := meet(w.WokenBy, other, t)
+		kind := What(other)
+		if !ok || !oneAtATime(other) || other.Count == 0 && t.Procs > 0 || kind == WaitIdle || InRequest(other.Stack) {
+			continue
+		}
+		i := slices.IndexFunc(out, func(m meeting) bool {
+			return (kind == WaitDisk || kind == WaitSyscall || kind == WaitNetwork) && What(m.Wait) == kind &&
+				m.By.Function == by.Function && m.Wait.Seconds+other.Seconds <= t.Seconds
+		})
+		if i < 0 {
+			out = append(out, meeting{Hop{by, other}, depth})
+			continue
+		}
+		out[i].Wait.Seconds += other.Seconds
+	}
+	return out
+}
+
+// oneAtATime reports whether one goroutine waits at a place or, as with one that is started for each
+// batch, several that follow each other.
+func oneAtATime(w record.Wait) bool {
+	const hardly = 1.1 // times the time in which any waits: they overlap no more
+	return w.Goroutines == 1 || w.Seconds <= hardly*w.Any
 }
 
 // passesOn reports whether the goroutine that ends a wait only passes an answer on: it runs the code
@@ -78,7 +113,8 @@ func atTheSameRate(w record.Wait, t *record.Trace) (found Hop, depth int) {
 // deepest function of the service's own that both have, and its depth; false: there is none. A
 // function of a dependency takes its place if both have the waiting goroutine's first function, with
 // which at most few goroutines were started: a program may consist of dependencies alone, but many
-// goroutines may run within one function of a library.
+// goroutines may run within one function of a library. (A goroutine that is started with a method value
+// has a first function of its own, name-fm, which stacks leave out.)
 func meet(a []record.Frame, other record.Wait, t *record.Trace) (at record.Frame, depth int, ok bool) {
 	b, own, alone := other.Stack, false, false
 	for i := 1; i <= min(len(a), len(b)); i++ {
@@ -86,7 +122,7 @@ func meet(a []record.Frame, other record.Wait, t *record.Trace) (at record.Frame
 		if a[len(a)-i].Function != f.Function {
 			break
 		}
-		alone = alone || f.Function == other.Entry.Function && started(f.Function, t) <= few
+		alone = alone || f.Function == strings.TrimSuffix(other.Entry.Function, "-fm") && started(other.Entry.Function, t) <= few
 		if Own(f) || !own && !Standard(f.Function) {
 			at, depth, ok, own = unwrapped(f), i, true, own || Own(f)
 		}
@@ -97,13 +133,46 @@ func meet(a []record.Frame, other record.Wait, t *record.Trace) (at record.Frame
 // few is the largest number of goroutines, started with one function, that count as one goroutine.
 const few = 2
 
-// started is the number of goroutines that were started with a function.
+// started is the number of goroutines that were started with a function: of those that also end within
+// the trace, as many as there are at any moment.
 func started(function string, t *record.Trace) int {
 	n := 0
 	for _, g := range t.Groups {
-		if g.Entry.Function == function {
+		switch lived := livedIn(g); {
+		case g.Entry.Function != function:
+		case g.Started > 0 && lived > 0:
+			n += int(math.Ceil(lived / t.Seconds))
+		default:
 			n += g.Goroutines
 		}
 	}
 	return n
+}
+
+// livedIn is the time of a group's goroutines within the trace, s.
+func livedIn(g record.Group) float64 { return g.Running + g.Runnable + g.Waiting + g.Syscall }
+
+// ShareOf is the share of their time within the trace that goroutines started with the same function
+// spend in a wait.
+func ShareOf(w record.Wait, t *record.Trace) float64 {
+	whole := float64(max(w.Goroutines, 1)) * t.Seconds
+	if g, ok := groupOf(w, t); ok && livedIn(g) > 0 {
+		whole = livedIn(g)
+	}
+	return min(1, w.Seconds/whole)
+}
+
+// StartedWithin reports whether most goroutines with a wait were started within the trace: each is for
+// one request or batch, and does not wait for more work.
+func StartedWithin(w record.Wait, t *record.Trace) bool {
+	g, ok := groupOf(w, t)
+	return ok && 2*g.Started > g.Goroutines
+}
+
+func groupOf(w record.Wait, t *record.Trace) (record.Group, bool) {
+	i := slices.IndexFunc(t.Groups, func(g record.Group) bool { return g.Entry.Function == w.Entry.Function })
+	if i < 0 {
+		return record.Group{}, false
+	}
+	return t.Groups[i], true
 }

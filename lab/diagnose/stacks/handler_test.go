@@ -90,7 +90,7 @@ func TestGoroutineThatSyncsWithoutATrace(t *testing.T) {
 		syncing = "syscall.Fsync < os.(*File).Sync < example/wal.(*Log).flush"
 	)
 	p := &record.Profile{Samples: 10, Stacks: []record.Stack{{Frames: frames(waiting), Value: 300}, {Frames: frames(child), Value: 290}, {Frames: frames(syncing), Value: 7}}}
-	trace, _ := Moments(p)
+	trace, _ := Moments(p, nil)
 	for _, w := range trace.Waits {
 		if KindOf(w) != WaitSelect {
 			continue

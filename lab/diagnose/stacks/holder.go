@@ -137,9 +137,21 @@ func LaterThan(a, b []record.Frame) bool {
 }
 
 // TakerOf finds the function that has what goroutines wait for in a pool. of are the trace's waits
-// for it, which end when another goroutine gives back what it has taken.
+// for it, which end when another goroutine gives back what it has taken. It takes and gives back in
+// one function, or in what that calls.
 func TakerOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
 	back := Wakers(of)
+	takes := map[string]bool{}
+	for _, w := range of {
+		for _, f := range w.Stack {
+			takes[f.Function] = takes[f.Function] || Own(f)
+		}
+	}
+	for i, s := range back {
+		if at := slices.IndexFunc(s.Frames, func(f record.Frame) bool { return takes[f.Function] }); at > 0 {
+			back[i].Frames = s.Frames[at:]
+		}
+	}
 	where := Sites(back)
 	if r == nil || len(where) == 0 {
 		return Holder{}, false

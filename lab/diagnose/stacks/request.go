@@ -16,7 +16,22 @@ var handling = Names{
 		"github.com/quic-go/quic-go/http3.(*Server).handleRequest"),
 }
 
-const fastServer = "github.com/valyala/fasthttp.(*Server).serveConn"
+const (
+	fasthttp   = "github.com/valyala/fasthttp"
+	fastServer = fasthttp + ".(*Server).serveConn" // and serveConnCounted, which it calls
+)
+
+// fastHandler reports whether a function that fasthttp's server calls is a handler: fasthttp's own that
+// wrap others are closures, and its readers and writers are not.
+func fastHandler(function string) bool {
+	switch Package(function) {
+	case fasthttp:
+		return strings.Contains(function, ".func")
+	case "bufio":
+		return false
+	}
+	return true
+}
 
 // InRequest reports whether a goroutine with this stack is in a request's handler. A goroutine that
 // a handler started does not count: see Behind.
@@ -25,10 +40,11 @@ func InRequest(frames []record.Frame) bool {
 		switch {
 		case strings.HasSuffix(f.Function, ".ServeHTTP"), handling.Match(f.Function):
 			return true
-		case f.Function == fastServer:
-			// It also reads the requests: only callees outside its package are handlers.
-			return slices.ContainsFunc(frames[:i], func(f record.Frame) bool {
-				return !Standard(f.Function) && Package(f.Function) != "github.com/valyala/fasthttp"
+		case strings.HasPrefix(f.Function, fastServer):
+			// It also reads the requests, and writes the responses, on a connection that the service's own
+			// code may wrap: only its callees outside its package, not below its own calls, are handlers.
+			return i > 0 && fastHandler(frames[i-1].Function) && slices.ContainsFunc(frames[:i], func(f record.Frame) bool {
+				return !Standard(f.Function) && Package(f.Function) != fasthttp
 			})
 		}
 	}
@@ -85,12 +101,60 @@ func idle(frames []record.Frame) bool {
 	switch {
 	case len(frames) == 0:
 		return false
-	case afterResponse(frames):
-		return true
+	case afterResponse(frames), waitsIn(frames) == "net/http.(*timeoutHandler).ServeHTTP":
+		return true // of the latter, the request is the goroutine that it started: see innermost
 	case ClassOf(frames) == Profiling:
 		return true
 	case InRequest(frames):
 		return false
 	}
 	return serving.In(frames) || tending.Match(frames[len(frames)-1].Function)
+}
+
+// waitsIn is the function that called what the goroutine waits with.
+func waitsIn(frames []record.Frame) string {
+	for _, f := range frames {
+		if !record.Synchronises(f.Function) {
+			return f.Function
+		}
+	}
+	return ""
+}
+
+// innermost returns a trace without the waits of handlers for goroutines that they started to run the
+// rest of the request, as those do that set a time limit: the request is the inner goroutine, and would
+// count twice.
+func innermost(t *record.Trace) *record.Trace {
+	started := map[string]bool{} // functions with the go statement of such a goroutine
+	for _, w := range t.Waits {
+		if starter := madeIn(w.Entry.Function); starter != "" && InRequest(w.Stack) {
+			started[starter] = true
+		}
+	}
+	if len(started) == 0 {
+		return t
+	}
+	out := *t
+	out.Waits = slices.DeleteFunc(slices.Clone(t.Waits), func(w record.Wait) bool {
+		switch What(w) {
+		case WaitChannel, WaitSelect, WaitGroup, WaitCond:
+			return InRequest(w.Stack) && started[waitsIn(w.Stack)]
+		}
+		return false
+	})
+	return &out
+}
+
+// madeIn returns the function in which another, which the compiler named after it, was written; empty:
+// the function has a name of its own.
+func madeIn(function string) string {
+	at := strings.LastIndexByte(function, '.')
+	if at < 0 {
+		return ""
+	}
+	name := strings.TrimRight(function[at+1:], "0123456789")
+	if name != "" && name != "func" && name != "gowrap" || at+1+len(name) == len(function) {
+		return ""
+	}
+	return function[:at]
 }

@@ -19,14 +19,18 @@ func Trace(r *record.Run) (*record.Trace, error) {
 // requests that ran, or were ready to run.
 func TraceOrMoments(r *record.Run) (t *record.Trace, works float64, err error) {
 	if t, err = r.Trace(); err == nil {
-		return placed(t), 0, nil
+		return ofSemaphores(innermost(computingInC(placed(t), r))), 0, nil
 	}
 	p, missing := r.Profile(record.ProfileGoroMany, record.ValueGoroutines)
 	if missing != nil || p.Samples == 0 {
 		return nil, 0, err
 	}
-	t, works = Moments(p)
-	return t, works, nil
+	cpu, missing := r.Profile(record.ProfileCPU, record.ValueCPU)
+	if missing != nil {
+		cpu = nil
+	}
+	t, works = Moments(p, cpu)
+	return innermost(t), works, nil
 }
 
 // placed returns a trace in which waits that began before it, and therefore have no stack, have the
@@ -63,12 +67,13 @@ func sameCalls(a, b []record.Frame) bool {
 // Moments makes a trace of one second from goroutine profiles, of which there is at least one. They
 // do not show what ended a wait: if exactly one goroutine works outside of requests, they are assumed
 // to wait for that one. works is the mean number of goroutines outside of requests that ran, or were
-// ready to run.
-func Moments(p *record.Profile) (t *record.Trace, works float64) {
+// ready to run. cpu shows whether system calls work or wait; nil: all work.
+func Moments(p, cpu *record.Profile) (t *record.Trace, works float64) {
 	t = &record.Trace{Seconds: 1}
 	each := 1 / float64(p.Samples)
 	groups, workers := map[string]*record.Group{}, map[string]*worker{}
 	count := map[string]float64{}
+	working := workingInCalls(p, cpu)
 	for _, s := range p.Stacks {
 		if len(s.Frames) == 0 || ClassOf(s.Frames) == Profiling {
 			continue
@@ -79,16 +84,15 @@ func Moments(p *record.Profile) (t *record.Trace, works float64) {
 			groups[root.Function] = &record.Group{Entry: root}
 		}
 		g := groups[root.Function]
-		waits := parked(s.Frames)
-		if waits {
-			t.Waits = append(t.Waits, record.Wait{Stack: s.Frames, Entry: g.Entry, Seconds: n, Goroutines: int(math.Ceil(n))})
-			g.Waiting += n
-		} else {
-			t.Running += n
-			g.Running += n
-			if !InRequest(s.Frames) && !idle(s.Frames) && root.Function != "runtime.main" {
-				works += n
-			}
+		ran := n * working(s.Frames)
+		if ran < n {
+			t.Waits = append(t.Waits, record.Wait{Stack: s.Frames, Entry: g.Entry, Seconds: n - ran, Goroutines: int(math.Ceil(n))})
+			g.Waiting += n - ran
+		}
+		t.Running += ran
+		g.Running += ran
+		if !InRequest(s.Frames) && !idle(s.Frames) && root.Function != "runtime.main" {
+			works += ran
 		}
 		count[root.Function] += n
 		entry, own := Entry(s.Frames)
@@ -98,9 +102,15 @@ func Moments(p *record.Profile) (t *record.Trace, works float64) {
 		if workers[entry.Function] == nil {
 			workers[entry.Function] = &worker{}
 		}
-		workers[entry.Function].add(s.Frames, n, !waits || ofFile(s.Frames) || elsewhere(s.Frames, entry))
+		w := workers[entry.Function]
+		if parked(s.Frames) {
+			w.add(s.Frames, n, ofFile(s.Frames) || elsewhere(s.Frames, entry))
+		} else {
+			w.add(s.Frames, ran, ran > 0)
+			w.add(s.Frames, n-ran, false)
+		}
 		if ofFile(s.Frames) {
-			workers[entry.Function].files += n
+			w.files += n
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
@@ -119,6 +129,46 @@ func Moments(p *record.Profile) (t *record.Trace, works float64) {
 		}
 	}
 	return t, works
+}
+
+// workingInCalls returns which share of the goroutines with a stack run, or are ready to. Those that
+// wait for another goroutine do not. A profile of goroutines does not show whether system calls, and C
+// code, work or wait: outside of requests, those of one entry work as much as the CPU profile shows.
+func workingInCalls(p, cpu *record.Profile) func(frames []record.Frame) float64 {
+	inCall := func(frames []record.Frame) bool {
+		return len(frames) > 0 && !parked(frames) && !InRequest(frames) && (ClassOf(frames) == Syscall || calledC(frames) != "")
+	}
+	in, computed := map[string]float64{}, map[string]float64{} // goroutines, cores; by entry
+	if cpu != nil && cpu.Seconds > 0 {
+		for _, s := range p.Stacks {
+			if inCall(s.Frames) {
+				in[startedWith(s.Frames)] += s.Value / float64(p.Samples)
+			}
+		}
+		for _, s := range cpu.Stacks {
+			if inCall(s.Frames) {
+				computed[startedWith(s.Frames)] += s.Value / 1e9 / cpu.Seconds
+			}
+		}
+	}
+	return func(frames []record.Frame) float64 {
+		switch entry := startedWith(frames); {
+		case parked(frames):
+			return 0
+		case inCall(frames) && in[entry] > 0:
+			return min(1, computed[entry]/in[entry])
+		}
+		return 1
+	}
+}
+
+// startedWith is the function that a goroutine was started with.
+func startedWith(frames []record.Frame) string {
+	n := len(frames)
+	if n > 1 && record.Starts(frames[n-1].Function) {
+		n--
+	}
+	return frames[n-1].Function
 }
 
 // theWorker returns the goroutine for which the others wait: the only one that is often in a call

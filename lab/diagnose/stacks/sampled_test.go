@@ -41,7 +41,7 @@ func stood(samples int, lines ...string) *record.Profile {
 }
 
 func TestRequestsBeforeOneGoroutine(t *testing.T) {
-	trace, _ := Moments(stood(10, "310 "+pushing, "10 "+reading, "7 "+checking, "2 "+storing, "1 "+idling, "10 "+gathering, "10 "+quitting, "10 "+starting, "10 "+looking))
+	trace, _ := Moments(stood(10, "310 "+pushing, "10 "+reading, "7 "+checking, "2 "+storing, "1 "+idling, "10 "+gathering, "10 "+quitting, "10 "+starting, "10 "+looking), nil)
 	found := false
 	for _, w := range trace.Waits {
 		if KindOf(w) != WaitChannel {
@@ -62,7 +62,7 @@ func TestRequestsBeforeOneGoroutine(t *testing.T) {
 }
 
 func moments(lines ...string) *record.Trace {
-	t, _ := Moments(stood(10, lines...))
+	t, _ := Moments(stood(10, lines...), nil)
 	return t
 }
 
@@ -120,5 +120,37 @@ func TestPlaced(t *testing.T) {
 	got := placed(of)
 	if len(got.Waits[0].Stack) != 3 || got.Waits[0].Reason != "sync" || got.Waits[0].Seconds != 70 || len(got.Waits[1].Stack) != 0 || len(of.Waits[0].Stack) != 0 {
 		t.Errorf("%+v", got.Waits)
+	}
+}
+
+// A goroutine in a system call works as far as the CPU profile shows, or else waits.
+func TestMomentsInSystemCalls(t *testing.T) {
+	const (
+		call    = "internal/runtime/syscall.Syscall6 < syscall.RawSyscall6 < syscall.Syscall6 < "
+		polling = call + "golang.org/x/sys/unix.EpollWait < main.(*poller).wait < main.(*poller).run"
+		sending = call + "syscall.sendto < main.(*sender).send < main.(*sender).run"
+	)
+	p := stood(10, "310 "+pushing, "10 "+polling, "8 "+sending, "2 main.encode < main.(*sender).run")
+	cpu := &record.Profile{Type: record.ValueCPU, Seconds: 2, Stacks: []record.Stack{
+		{Frames: frames(sending), Value: 1.2e9}, {Frames: frames("main.encode < main.(*sender).run"), Value: 0.4e9},
+		{Frames: frames("runtime.mallocgc < main.(*poller).run"), Value: 0.1e9}}}
+	for _, c := range []struct {
+		cpu   *record.Profile
+		works float64
+		one   string // for which the requests wait
+	}{{nil, 2, ""}, {cpu, 0.8, "main.(*sender).run"}} {
+		got, works := Moments(p, c.cpu)
+		if math.Abs(works-c.works) > 1e-9 {
+			t.Errorf("%v work, want %v", works, c.works)
+		}
+		for _, w := range got.Waits {
+			entry, _ := Entry(w.WokenBy)
+			if KindOf(w) == WaitChannel && entry.Function != c.one {
+				t.Errorf("requests wait for %q, want %q", entry.Function, c.one)
+			}
+			if w.Entry.Function == "main.(*poller).run" && (KindOf(w) != WaitBackground || math.Abs(w.Seconds-1) > 1e-9) {
+				t.Errorf("%s %+v", KindOf(w), w)
+			}
+		}
 	}
 }

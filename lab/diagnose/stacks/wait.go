@@ -1,6 +1,7 @@
 package stacks
 
 import (
+	"slices"
 	"strings"
 
 	"dyno/lab/record"
@@ -12,11 +13,11 @@ type WaitKind string
 // Kinds of wait.
 const (
 	WaitLock    WaitKind = "lock"      // a mutex
-	WaitPool    WaitKind = "pool"      // a connection or a slot of a limited number, in a well-known pool
+	WaitPool    WaitKind = "pool"      // a connection or a slot of a limited number, in a well-known pool or a channel
 	WaitNetwork WaitKind = "network"   // a peer
 	WaitDisk    WaitKind = "disk"      // a file
 	WaitSyscall WaitKind = "syscall"   // another system call
-	WaitChannel WaitKind = "channel"   // one channel, which may also be a pool built from one
+	WaitChannel WaitKind = "channel"   // one channel
 	WaitSelect  WaitKind = "select"    // one of several channels
 	WaitCond    WaitKind = "cond"      // a sync.Cond
 	WaitGroup   WaitKind = "waitgroup" // goroutines that it started: see Behind
@@ -32,7 +33,7 @@ const (
 func (k WaitKind) Text() string { return kindTexts[k] }
 
 var kindTexts = map[WaitKind]string{
-	WaitPool:    "for a free connection of a pool",
+	WaitPool:    "for a free connection or slot of a pool",
 	WaitNetwork: "for an answer from downstream",
 	WaitDisk:    "for a file",
 	WaitSyscall: "in a system call",
@@ -70,6 +71,8 @@ func What(w record.Wait) WaitKind {
 	switch reason {
 	case "sleep":
 		return WaitTimer
+	case semaphore:
+		return WaitPool
 	case "network":
 		return WaitNetwork
 	case "system call", "syscall":
@@ -90,13 +93,34 @@ func What(w record.Wait) WaitKind {
 // what was written. A handler's connection to another service does not count.
 func OnClient(w record.Wait) bool {
 	near := w.Stack[:untilOwn(w.Stack)]
-	return InRequest(w.Stack) && !afterResponse(w.Stack) && (fromClient.In(near) || toClient.In(near) && !asking.In(near))
+	return InRequest(w.Stack) && !afterResponse(w.Stack) && (FromClient.In(near) || toClient.In(near) && !asking.In(near))
+}
+
+// BetweenMessages reports whether a session's handler waits for the next message of its client. It takes
+// a WebSocket for the client's: which side opened a connection does not show.
+func BetweenMessages(w record.Wait) bool {
+	near := w.Stack[:untilOwn(w.Stack)]
+	return InRequest(w.Stack) && (FromClient.In(near) || read.In(near) && slices.ContainsFunc(near, func(f record.Frame) bool { return webSocket(Package(f.Function)) }))
+}
+
+var read = Names{whole: set("internal/poll.(*FD).Read")}
+
+// webSocket reports whether a package is one of a library of WebSockets.
+func webSocket(pkg string) bool {
+	return strings.Contains(pkg, "websocket") || strings.HasPrefix(pkg, "github.com/gobwas/ws") || strings.HasPrefix(pkg, "github.com/lxzan/gws")
+}
+
+// FromClient are functions of servers that read what the client of a request sends. Of a gRPC stream,
+// clients call others: readClient and readMessageHeaderClient.
+var FromClient = Names{
+	whole: set("net/http.(*http2requestBody).Read", "golang.org/x/net/http2.(*requestBody).Read",
+		"google.golang.org/grpc/internal/transport.(*recvBufferReader).read", "google.golang.org/grpc/internal/transport.(*recvBufferReader).readMessageHeader"),
+	prefix: []string{"net/http.(*connReader)"},
 }
 
 var (
-	fromClient = Names{prefix: []string{"net/http.(*connReader)"}}
-	toClient   = Names{prefix: []string{"internal/poll.(*FD).Write"}}
-	asking     = Names{prefix: []string{"net/http.(*persistConn", "net/http.persistConn", "net/http.(*Transport)", "database/sql.", "net/smtp.", "net/rpc.", "os.(*File)"}}
+	toClient = Names{prefix: []string{"internal/poll.(*FD).Write"}}
+	asking   = Names{prefix: []string{"net/http.(*persistConn", "net/http.persistConn", "net/http.(*Transport)", "database/sql.", "net/smtp.", "net/rpc.", "os.(*File)"}}
 )
 
 var gcWaits = Names{prefix: []string{"runtime.gcStart", "runtime.gcMarkDone", "runtime.gcMarkTermination", "runtime.gcAssist",

@@ -66,9 +66,15 @@ func TestKindOf(t *testing.T) {
 		{WaitIdle, "select", "runtime.selectgo < dyno/agent.(*Agent).stream < net/http.HandlerFunc.ServeHTTP < net/http.(*conn).serve", ""},
 		{WaitIdle, "chan receive", "runtime.chanrecv1 < github.com/valyala/fasthttp.(*workerPool).workerFunc", ""},
 		{WaitIdle, "network", "internal/poll.(*FD).Read < net.(*conn).Read < bufio.(*Reader).Peek < github.com/valyala/fasthttp.(*Server).serveConn < github.com/valyala/fasthttp.(*workerPool).workerFunc", ""},
+		{WaitIdle, "network", "internal/poll.(*FD).Read < net.(*conn).Read < main.(*counted).Read < bufio.(*Reader).fill < bufio.(*Reader).Peek" + inFast, ""},
+		{WaitIdle, "network", "internal/poll.(*FD).Read < net.(*conn).Read < main.(*counted).Read < bufio.(*Reader).Peek < github.com/valyala/fasthttp.(*RequestHeader).tryRead < github.com/valyala/fasthttp.(*RequestHeader).Read" + inFast, ""},
+		{WaitIdle, "network", "internal/poll.(*FD).Write < net.(*conn).Write < main.(*counted).Write < bufio.(*Writer).Flush" + inFast, ""},
+		{WaitLock, "sync", "sync.(*Mutex).Lock < main.handle < github.com/valyala/fasthttp.CompressHandlerLevel.func1" + inFast, "main.handle"},
 		{WaitLock, "sync", "sync.(*Mutex).Lock < main.handle < github.com/valyala/fasthttp.(*Server).serveConn < github.com/valyala/fasthttp.(*workerPool).workerFunc", "main.handle"},
 		{WaitIdle, "sync.(*Cond).Wait", "sync.(*Cond).Wait < net/http.(*connReader).abortPendingRead < net/http.(*response).finishRequest < net/http.(*conn).serve", "net/http.(*connReader).backgroundRead"},
 		{WaitLock, "sync", "sync.(*Mutex).Lock < main.(*api).Get < google.golang.org/grpc.(*Server).processUnaryRPC < google.golang.org/grpc.(*Server).handleStream", "main.x"},
+		{WaitIdle, "select", "runtime.selectgo < net/http.(*timeoutHandler).ServeHTTP < net/http.serverHandler.ServeHTTP < net/http.(*conn).serve", "runtime.closechan < net/http.(*timeoutHandler).ServeHTTP.func1"},
+		{WaitNetwork, "network", "internal/poll.(*FD).Read < main.ask < net/http.HandlerFunc.ServeHTTP < net/http.(*timeoutHandler).ServeHTTP.func1", ""},
 		{WaitBackground, "sync", "sync.(*Mutex).Lock < main.work < runtime/pprof.Do < main.main.func1", "main.work"},
 		{WaitBackground, "chan receive", "runtime.chanrecv2 < main.consume", "main.handle"},
 		{WaitUnknown, "preempted", "main.spin" + inHandler, ""},
@@ -137,9 +143,32 @@ func TestOnClient(t *testing.T) {
 		"internal/poll.(*FD).Write < net.(*conn).Write" + from:                                                                           true,
 		"internal/poll.(*FD).Write < net.(*conn).Write < net/http.persistConnWriter.Write < net/http.(*Client).Do" + from:                false,
 		"internal/poll.(*FD).Read < net.(*conn).Read" + from:                                                                             false,
-		"internal/poll.(*FD).Read < net.(*conn).Read < net/http.(*connReader).backgroundRead":                                            false,
+		"sync.(*Cond).Wait < net/http.(*http2pipe).Read < net/http.(*http2requestBody).Read < io.ReadAll" + from:                         true,
+		"sync.(*Cond).Wait < net/http.(*http2pipe).Read < net/http.http2transportResponseBody.Read < io.ReadAll" + from:                  false,
+		"runtime.selectgo < google.golang.org/grpc/internal/transport.(*recvBufferReader).readMessageHeader < google.golang.org/grpc.(*serverStream).RecvMsg < main.(*api).Chat < google.golang.org/grpc.(*Server).processStreamingRPC < google.golang.org/grpc.(*Server).handleStream": true,
+		"runtime.selectgo < google.golang.org/grpc/internal/transport.(*recvBufferReader).readMessageHeaderClient < google.golang.org/grpc.(*clientStream).RecvMsg" + from:                                                                                                              false,
+		"internal/poll.(*FD).Read < net.(*conn).Read < net/http.(*connReader).backgroundRead":                                                                                                                                                                                           false,
 	} {
 		if got := OnClient(record.Wait{Reason: "network", Stack: frames(stack)}); got != want {
+			t.Errorf("%s: %t", stack, got)
+		}
+	}
+}
+
+// A session's handler that reads the next message waits for its client, and one that asks another service
+// does not.
+func TestBetweenMessages(t *testing.T) {
+	const readsConn = "internal/poll.(*FD).Read < net.(*netFD).Read < net.(*conn).Read < bufio.(*Reader).fill < "
+	for stack, want := range map[string]bool{
+		readsConn + "github.com/gorilla/websocket.(*Conn).advanceFrame < github.com/gorilla/websocket.(*Conn).ReadMessage" + inHandler:   true,
+		readsConn + "github.com/coder/websocket.(*Conn).readFrameHeader < github.com/coder/websocket.(*Conn).Read" + inHandler:           true,
+		"internal/poll.(*FD).Write < net.(*conn).Write < github.com/gorilla/websocket.(*Conn).WriteMessage" + inHandler:                  false,
+		"sync.(*Mutex).Lock < github.com/coder/websocket.(*Conn).Read" + inHandler:                                                       false,
+		readsConn + "github.com/gorilla/websocket.(*Conn).ReadMessage < main.feed":                                                       false,
+		readsConn + "github.com/jackc/pgx/v5/pgconn.(*PgConn).peekMessage" + inHandler:                                                   false,
+		readsConn + "net/http.(*body).Read < net/http.(*connReader).Read < github.com/gorilla/websocket.(*Conn).ReadMessage" + inHandler: true,
+	} {
+		if got := BetweenMessages(record.Wait{Reason: "network", Stack: frames(stack)}); got != want {
 			t.Errorf("%s: %t", stack, got)
 		}
 	}

@@ -58,10 +58,14 @@ func blocksIn(caller, called string) string {
 	return caller + " " + called[:max(0, strings.LastIndexByte(called, '.'))]
 }
 
-// together returns the overlap of the waits with stacks that have the same name.
+// together returns the overlap of the waits with stacks that have the same name. Waits that are for
+// nothing in the program, such as for a file or a peer, are together at one place only.
 func (s *summary) together(st *stack) *overlap {
-	if st == nil || st.blocks == "" {
+	switch {
+	case st == nil || st.blocks == "":
 		return nil
+	case st.outside:
+		return &overlap{}
 	}
 	o := s.overlaps[st.blocks]
 	if o == nil {

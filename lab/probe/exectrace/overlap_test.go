@@ -109,3 +109,34 @@ func TestNamesOfWaits(t *testing.T) {
 		}
 	}
 }
+
+// Goroutines that sleep one after the other at a place sleep together for no time, whatever sleeps
+// elsewhere meanwhile.
+func TestAnyWaitsAtOnePlace(t *testing.T) {
+	s := summarised(t, traced(t, func() {
+		awake := make(chan bool)
+		go func() { sleeps(10 * time.Millisecond); close(awake) }()
+		for range 5 {
+			var one sync.WaitGroup
+			one.Go(napsOnce)
+			one.Wait()
+		}
+		<-awake
+	}))
+	found := false
+	for _, w := range s.Waits {
+		if has(w.Stack, "exectrace.napsOnce") {
+			found = true
+			if w.Goroutines != 5 || w.Any < 0.999*w.Seconds || w.Any > 1.001*w.Seconds {
+				t.Errorf("%+v", w)
+			}
+		}
+	}
+	if !found {
+		t.Errorf("%+v", s.Waits)
+	}
+}
+
+func napsOnce() { sleeps(time.Millisecond) }
+
+func sleeps(d time.Duration) { time.Sleep(d) }

@@ -15,7 +15,9 @@ type stack struct {
 	entry  record.Frame // its outermost function; empty: unknown, for example in a stack that is recorded in part
 	own    bool         // it belongs to the observer
 	blocks string       // blocksIn; empty: unknown
-	asleep bool         // the goroutine sleeps here inside the runtime, which the trace shows as a system call
+	// outside means that the goroutine waits for what is outside of the program: a file, a peer, time
+	outside bool
+	asleep  bool // the goroutine sleeps here inside the runtime, which the trace shows as a system call
 }
 
 // deepest is the maximum number of frames of a stack that the runtime records.
@@ -65,6 +67,7 @@ func newStack(handle trace.Stack) *stack {
 	depth, last, inner := 0, trace.StackFrame{}, trace.StackFrame{}
 	for f := range handle.Frames() {
 		if depth == 0 {
+			s.outside = !record.Synchronises(f.Func)
 			s.asleep = f.Func == "runtime.notetsleepg" // where the goroutine of os/signal waits for signals
 		}
 		if s.blocks == "" && depth > 0 && !record.Synchronises(f.Func) {

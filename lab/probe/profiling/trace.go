@@ -35,11 +35,15 @@ func (i *inspector) trace(ctx context.Context) *record.Trace {
 	return t
 }
 
-// takeTrace takes a short piece, and then the full length unless that would be too large. If the
-// second fails, the first still shows where requests wait.
+// takeTrace takes a short piece, a shorter one if that is too large, and then the full length unless
+// that would be too large. If the last fails, the first still shows where requests wait.
 func (i *inspector) takeTrace(ctx context.Context) (*record.Trace, error) {
 	first := min(firstTrace, i.Trace)
 	short, size, err := i.piece(ctx, first)
+	for err != nil && size > maxTrace && first/2 >= leastLength {
+		first /= 2
+		short, size, err = i.piece(ctx, first)
+	}
 	if err != nil || first == i.Trace {
 		return short, err
 	}
