@@ -109,8 +109,11 @@ func (d *Diagnosis) remedy() string {
 		site = d.Sites[0].String()
 	}
 	idle := d.Signals[rules.Utilisation] < rules.Defaults.Value(rules.ThresholdIdleCPU)
-	if d.Sheds != "" && idle {
+	switch {
+	case d.Sheds != "" && idle:
 		return "a higher limit where it refuses load: there is CPU left"
+	case d.Sheds != "" && d.Kind == rules.Refused: // what it uses the CPU for is refusing
+		return "a higher limit where it refuses load, or clients that send no more than it permits"
 	}
 	switch d.Bottleneck {
 	case rules.CPU:

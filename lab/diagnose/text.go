@@ -68,11 +68,11 @@ func (v statement) Text() string {
 		return v.waitText(at, used)
 	}
 	if v.Kind == rules.Refused {
-		text := fmt.Sprintf("The service returns errors instead of more throughput: %s of the requests %s failed%s", percent(sig[rules.Failing]), at, v.Refusals)
+		failed := fmt.Sprintf("%s of the requests %s failed%s", nearly(sig[rules.Failing]), at, v.Refusals)
 		if v.Sheds {
-			return text + fmt.Sprintf(". It refuses what it does not carry: the %s/s that it served well are its capacity.", grouped(v.Peak))
+			return fmt.Sprintf("The service refuses what it does not carry: the %s/s that it serves are its capacity, and %s.", grouped(v.Peak), failed)
 		}
-		return text + ", so its capacity was not reached."
+		return "The service returns errors instead of more throughput: " + failed + ", so its capacity was not reached."
 	}
 	return v.unknownText(at, used)
 }
