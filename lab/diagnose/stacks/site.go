@@ -83,7 +83,7 @@ func SitesOf(of []record.Stack, whole float64) []Site {
 	}
 	index := map[string]int{}
 	var out []Site
-	var at []lines // of out
+	var at []lines                        // of out
 	handed := map[string][]record.Stack{} // by middleware: what it handed to a dependency; each ends at its frame
 	for _, s := range of {
 		f, middleware, ok := userFrame(s.Frames)
