@@ -62,6 +62,7 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 		d.PeakPerS = max(d.PeakPerS, facts.PerSecond(r))
 	}
 	d.Sites = append(d.Sites, e.sites(s, bound, d.Kind)...)
+	d.unbranched = e.spread && e.nonGo == "" && len(d.Sites) > 0 && !d.Sites[0].Cumulative
 	d.Evidence = e.explain(t)
 	d.Sheds = s.sheds()
 	v := e.verdict(s, d)
@@ -89,7 +90,7 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 
 // verdict collects what the text of a diagnosis mentions.
 func (e *evidence) verdict(s Subject, d Diagnosis) statement {
-	v := statement{Bottleneck: d.Bottleneck, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Sites: d.Sites, Holder: e.holder, Taken: e.taken, Spends: e.spends(), Behind: e.behind(), NonGo: e.nonGo, One: e.one, Peak: d.PeakPerS, Sheds: d.Sheds != ""}
+	v := statement{Bottleneck: d.Bottleneck, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Sites: d.Sites, Holder: e.holder, Taken: e.taken, Spends: e.spends(), Behind: e.behind(), NonGo: e.nonGo, One: e.one, Spread: e.spread, Path: e.path, Peak: d.PeakPerS, Sheds: d.Sheds != ""}
 	if run := s.last(); run != nil {
 		v.CallsTo, v.Refusals = run.System.CallsTo, refusals(run)
 	}
@@ -216,8 +217,10 @@ func (e *evidence) sites(s Subject, bound rules.Bottleneck, kind string) []stack
 		out := e.sampled()
 		const much = 0.1 // of the CPU time
 		if e.cpu != nil && (len(out) == 0 || out[0].Share < much) {
+			e.spread = true
 			if p, ok := stacks.HalfSite(e.cpu.Stacks, e.cpu.Total()); ok {
-				out = append([]stacks.Site{p}, out...)
+				e.path = stacks.Path(e.cpu.Stacks, p.Function)
+				out = before(p, out)
 			}
 		}
 		return out
@@ -232,8 +235,13 @@ func withHolder(waiting []stacks.Site, h stacks.Holder) []stacks.Site {
 		first = *h.Costs
 	}
 	first.Share = h.Share
+	return before(first, waiting)
+}
+
+// before puts a site first; no function is named twice.
+func before(first stacks.Site, rest []stacks.Site) []stacks.Site {
 	same := func(p stacks.Site) bool { return p.Function == first.Function }
-	return append([]stacks.Site{first}, slices.DeleteFunc(waiting, same)...)
+	return append([]stacks.Site{first}, slices.DeleteFunc(rest, same)...)
 }
 
 // accepting returns the code that accepts connections.

@@ -14,12 +14,12 @@ func (v statement) headline() string {
 	sig := v.Signals
 	switch v.Bottleneck {
 	case rules.CPU:
-		text := "The CPU bounds it" + v.in(": %[1]s of its CPU time is spent in %[2]s")
+		text := "The CPU bounds it"
 		if v.Kind == rules.Threaded {
-			text = "One thread bounds it" + v.in(": %[1]s of its CPU time is spent in %[2]s")
+			text = "One thread bounds it"
 		}
-		if len(v.Sites) > 0 && v.Sites[0].Cumulative {
-			text += " and what it calls"
+		if where := v.spent(); where != "" {
+			text += ": " + where
 		}
 		return text + "."
 	case rules.GC:
@@ -117,6 +117,9 @@ func (d *Diagnosis) remedy() string {
 	}
 	switch d.Bottleneck {
 	case rules.CPU:
+		if d.unbranched {
+			return "build it with a profile (go build -pgo), or give it more CPUs: no function has much of the cost"
+		}
 		if site != "" {
 			return "make " + site + " cheaper, or call it less often"
 		}

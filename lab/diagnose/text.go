@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -24,6 +25,8 @@ type statement struct {
 	Spends     *stacks.Site   // in which that goroutine spends its CPU time; nil: not seen
 	Behind     []chainLink    // the goroutine for which requests wait, the one for which it waits, and so on
 	NonGo      string         // description of a process that Go did not build; empty: Go built it
+	Spread     bool           // no function has much of the CPU time: the first site is a branch, or a small part
+	Path       []string       // functions through which that branch is reached, itself last
 	One        string         // the thread that alone runs its code; empty: several do
 	Refusals   string         // the most frequent failures with their counts, in brackets; empty: none
 	Sheds      bool           // it refuses what it does not carry, as more clients show
@@ -51,11 +54,10 @@ func (v statement) Text() string {
 		if v.Kind == rules.Threaded {
 			begin = v.threadText(at, used)
 		}
-		place := "in %[2]s."
-		if len(v.Sites) > 0 && v.Sites[0].Cumulative {
-			place = "in %[2]s and what it calls."
+		if where := v.spent(); where != "" {
+			begin += " " + strings.ToUpper(where[:1]) + where[1:] + "."
 		}
-		return begin + v.in(" %[1]s of its CPU time is spent "+place)
+		return begin
 	case rules.GC:
 		return fmt.Sprintf("Allocating and collecting garbage bounds it: %s %s, and %s of that CPU time was garbage collection and allocation (%s was collection).",
 			at, used, percent(sig[rules.Allocating]), percent(max(sig[rules.Collecting], sig[rules.GCShare]))) + v.in(" %[1]s of the bytes are allocated in %[2]s.")
@@ -105,6 +107,36 @@ func (v statement) in(format string) string {
 	}
 	p := v.Sites[0]
 	return fmt.Sprintf(format, percent(p.Share), fmt.Sprintf("%s (%s)", p.Function, p.Location()))
+}
+
+// spent says where the CPU time is spent, within a sentence; empty if no place is known.
+func (v statement) spent() string {
+	if len(v.Sites) == 0 {
+		return ""
+	}
+	where := "%[2]s"
+	if v.Sites[0].Cumulative {
+		where += " and what it calls"
+	}
+	switch {
+	case !v.Spread:
+		return v.in("%[1]s of its CPU time is spent in " + where)
+	case !v.Sites[0].Cumulative:
+		return v.in("its CPU time is spread over many functions, the largest of which, " + where + ", takes %[1]s")
+	}
+	return v.in("%[1]s of its CPU time is spread over "+where) + pathText(v.Path)
+}
+
+// pathText names the path to a branch: its first function, and the last ones before the branch.
+func pathText(path []string) string {
+	const most = 4 // names
+	if len(path) < 2 {
+		return ""
+	}
+	if n := len(path); n > most {
+		path = slices.Concat(path[:1], []string{"..."}, path[n-most+2:])
+	}
+	return ", on the path " + strings.Join(path, " > ")
 }
 
 // unknownText describes a service whose bottleneck is unknown.

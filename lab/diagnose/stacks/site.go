@@ -241,7 +241,7 @@ func HalfSite(of []record.Stack, whole float64) (Site, bool) {
 	for _, s := range of {
 		seen := map[string]bool{}
 		for i, f := range s.Frames {
-			if seen[f.Function] || !Own(f) {
+			if seen[f.Function] || !Own(f) || handsOn(s.Frames[:i]) {
 				continue
 			}
 			seen[f.Function] = true

@@ -136,3 +136,26 @@ func TestSiteIsTheHeaviestLine(t *testing.T) {
 		t.Errorf("with its callees: %+v", got)
 	}
 }
+
+// A branch is reached through the functions that nearly all of its stacks have; a middleware is
+// neither on the path nor the branch itself.
+func TestPath(t *testing.T) {
+	const root = " < main.query < main.list < main.handle < net/http.HandlerFunc.ServeHTTP < main.logged.func1 < net/http.HandlerFunc.ServeHTTP < net/http.(*conn).serve"
+	var of []record.Stack
+	for _, leaf := range []string{"main.a", "main.b", "main.c < main.sometimes"} {
+		of = append(of, record.Stack{Frames: stackOf(leaf + root), Value: 1})
+	}
+	if got := strings.Join(Path(of, "main.query"), " "); got != "main.handle main.list main.query" {
+		t.Errorf("%q", got)
+	}
+	if got := Path(of, "main.absent"); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+	of = nil // many handlers, each with little
+	for _, route := range []string{"a", "b", "c", "d", "e", "f"} {
+		of = append(of, record.Stack{Frames: stackOf("main." + route + " < net/http.HandlerFunc.ServeHTTP < main.logged.func1"), Value: 1})
+	}
+	if p, ok := HalfSite(of, 6); ok {
+		t.Errorf("a middleware: %+v", p)
+	}
+}

@@ -1,0 +1,61 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"dyno/lab/diagnose/rules"
+	"dyno/lab/record"
+)
+
+// computing returns runs of a service that uses up the CPU, with the stacks of its CPU profile.
+func computing(of ...record.Stack) []*record.Run {
+	runs := append(sweep(1000, 1500, 1500), profiled(32, 1500, of))
+	for _, r := range runs {
+		r.System.TargetCPU = 1.9
+	}
+	return runs
+}
+
+// No function has much of the CPU time: the verdict names the branch of calls that has, once, and
+// the path to it.
+func TestCPUSpreadOverABranch(t *testing.T) {
+	var of []record.Stack
+	for i := range 9 {
+		of = append(of, stack(6, append([]string{fmt.Sprintf("main.part%d", i), "main.query", "main.list", "main.handle"}, handler...)...))
+	}
+	of = append(of, stack(8, append([]string{"encoding/json.Marshal", "main.query", "main.list", "main.handle"}, handler...)...))
+	for i := range 10 {
+		of = append(of, stack(3.8, append([]string{fmt.Sprintf("main.other%d", i), "main.handle"}, handler...)...))
+	}
+	d := NewSubject("v", computing(of...)).Diagnose(rules.Defaults)
+	if want := "The CPU bounds it: 62% of its CPU time is spread over main.query (main.go:7) and what it calls, on the path main.handle > main.list > main.query."; d.Headline != want {
+		t.Errorf("%q, want %q", d.Headline, want)
+	}
+	seen := map[string]bool{}
+	for _, p := range d.Sites {
+		if seen[p.Function] {
+			t.Errorf("%s has two shares: %+v", p.Function, d.Sites)
+		}
+		seen[p.Function] = true
+	}
+	if !strings.HasPrefix(d.Next, "make main.query (main.go:7) cheaper") {
+		t.Errorf("%q", d.Next)
+	}
+}
+
+// Nor has any branch: the verdict does not advise work on a function of no importance.
+func TestCPUSpreadOverHandlers(t *testing.T) {
+	var of []record.Stack
+	for i := range 20 {
+		of = append(of, stack(5, append([]string{fmt.Sprintf("main.handle%d", i)}, handler...)...))
+	}
+	d := NewSubject("v", computing(of...)).Diagnose(rules.Defaults)
+	if want := "The CPU bounds it: its CPU time is spread over many functions, the largest of which, main.handle0 (main.go:7), takes 5%."; d.Headline != want {
+		t.Errorf("%q, want %q", d.Headline, want)
+	}
+	if !strings.Contains(d.Next, "-pgo") || strings.Contains(d.Next, "at most") {
+		t.Errorf("%q", d.Next)
+	}
+}
