@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"dyno/lab/diagnose/findings"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/diagnose/whatif"
@@ -84,9 +85,36 @@ func (v statement) waitHeadline() string {
 	return text + "."
 }
 
+// lead gives the headline of a verdict on the CPU to a finding that takes far more of the CPU time
+// than the first place in the service's own code: TLS handshakes, for example, are in no such place.
+func (d *Diagnosis) lead() {
+	const far = 2 // times the share of the first place
+	best, least := -1, much
+	if len(d.Sites) > 0 {
+		least = max(much, far*d.Sites[0].Share)
+	}
+	for i, f := range d.Findings {
+		estimated := f.Kind == findings.KindCacheMisses || f.Kind == findings.KindTLBMisses
+		if cost := f.Removes.CPU; cost > least && !estimated {
+			best, least = i, cost
+		}
+	}
+	if d.Bottleneck != rules.CPU || best < 0 {
+		return
+	}
+	f := &d.Findings[best]
+	bounds, _, _ := strings.Cut(d.Headline, ": ")
+	d.Headline = strings.TrimSuffix(bounds, ".") + ": " + lowerFirst(f.Text)
+	d.Text += " " + f.Text
+	d.WhatIf = f.WhatIf
+	d.Next = d.withMost(f.Next)
+}
+
 // next is what to try against a verdict, with the most that it can bring.
-func (d *Diagnosis) next() string {
-	text := d.remedy()
+func (d *Diagnosis) next() string { return d.withMost(d.remedy()) }
+
+// withMost adds to what to try the most that it can bring.
+func (d *Diagnosis) withMost(text string) string {
 	if e := d.WhatIf; text != "" && d.Sheds == "" && e != nil && e.Model != whatif.None {
 		text += " (at most " + whatif.Times(e.AtMost) + " the throughput)"
 	}

@@ -59,3 +59,20 @@ func TestCPUSpreadOverHandlers(t *testing.T) {
 		t.Errorf("%q", d.Next)
 	}
 }
+
+// TLS handshakes take most of the CPU time, none of it in the service's own code.
+func TestAFindingLeads(t *testing.T) {
+	shaking := stack(2.8e9, "crypto/internal/fips140/bigmod.addMulVVW2048", "crypto/tls.(*Conn).serverHandshake", "crypto/tls.(*Conn).handshakeContext", "net/http.(*conn).serve")
+	for _, own := range []float64{0.4e9, 2e9} {
+		runs := computing(shaking, stack(own, append([]string{"encoding/json.Marshal", "main.handle"}, handler...)...), stack(0.4e9, "net/http.(*conn).readRequest", "net/http.(*conn).serve"))
+		e := &record.Experiment{Kind: record.KindDiagnose, Variants: []record.Variant{{Name: "v"}}, Runs: runs}
+		d := Diagnose(e)[0]
+		leads := own < 1e9
+		if got := strings.HasPrefix(d.Headline, "The CPU bounds it: TLS handshakes take 78% of the CPU time"); got != leads || d.Bottleneck != rules.CPU {
+			t.Errorf("%g: %q", own, d.Headline)
+		}
+		if got := strings.HasPrefix(d.Next, "keep connections open") && strings.HasSuffix(d.Next, "the throughput)"); got != leads {
+			t.Errorf("%g: %q", own, d.Next)
+		}
+	}
+}
