@@ -71,7 +71,7 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 
 // verdict collects what the text of a diagnosis mentions.
 func (e *evidence) verdict(s Subject, d Diagnosis) statement {
-	v := statement{Bottleneck: d.Bottleneck, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Sites: d.Sites, Holder: e.holder, Taken: e.taken, Spends: e.spends(), Behind: e.behind(), NonGo: e.nonGo, One: e.one, Spread: e.spread, Path: e.path, Peak: d.PeakPerS, Sheds: d.Sheds != ""}
+	v := statement{Bottleneck: d.Bottleneck, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Sites: d.Sites, Holder: e.holder, Taken: e.taken, Spends: e.spends(), Behind: e.behind(), MemoryLimit: e.memoryLimit, NonGo: e.nonGo, One: e.one, Spread: e.spread, Path: e.path, Peak: d.PeakPerS, Sheds: d.Sheds != ""}
 	if run := s.last(); run != nil {
 		v.CallsTo, v.Refusals = run.System.CallsTo, refusals(run)
 	}

@@ -20,6 +20,13 @@ type candidate struct {
 	refuted []refutation
 }
 
+// ofVerdict is what candidate and sites add to the evidence.
+type ofVerdict struct {
+	spread      bool     // no function has much of the CPU time
+	path        []string // functions through which the first site is reached; only if spread
+	memoryLimit int64    // bytes, that makes the collector run more often than GOGC does; 0: there is none
+}
+
 // refutation is a verdict that does not hold, and why.
 type refutation struct {
 	rule *rules.Rule
@@ -46,6 +53,9 @@ func (s Subject) candidate(t rules.Thresholds, read evidence, refuted []refutati
 		without = append(without, r.rule)
 	}
 	e := read
+	if run := cmp.Or(s.last(), s.Profiled); run != nil {
+		e.memoryLimit = facts.AtMemoryLimit(run)
+	}
 	bound, rule, also := t.Decide(e.signals, without...)
 	d := Diagnosis{Variant: s.Variant, Valid: true, Bottleneck: bound, Also: also, Signals: e.signals,
 		Sites: []stacks.Site{}, Interventions: []Intervention{}, Findings: []findings.Finding{}, Unseen: []string{}, Warnings: []string{}}
@@ -61,6 +71,7 @@ func (s Subject) candidate(t rules.Thresholds, read evidence, refuted []refutati
 	}
 	d.Sites = append(d.Sites, e.sites(s, bound, d.Kind)...)
 	d.unbranched = e.spread && e.nonGo == "" && len(d.Sites) > 0 && !d.Sites[0].Cumulative
+	d.memoryLimit = e.memoryLimit
 	d.Evidence = e.explain(t)
 	d.Sheds = s.sheds()
 	v := e.verdict(s, d)

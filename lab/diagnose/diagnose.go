@@ -56,6 +56,8 @@ type Diagnosis struct {
 	Signals  rules.Signals `json:"signals"` // input of the rules
 
 	facts whatif.Facts
+	// memoryLimit (GOMEMLIMIT, bytes) makes the collector run more often than GOGC does; 0: there is none
+	memoryLimit int64
 	// unbranched: the CPU time is spread over many functions, and no branch of the calls has much of it
 	unbranched bool
 	behind     stacks.WaitKind // for what the goroutine that ends the requests' waits waits itself; empty: not seen

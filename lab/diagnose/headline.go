@@ -24,7 +24,11 @@ func (v statement) headline() string {
 		}
 		return text + "."
 	case rules.GC:
-		return fmt.Sprintf("Allocating and collecting garbage bounds it: %s of its CPU time", percent(sig[rules.Allocating])) +
+		limit := ""
+		if v.MemoryLimit > 0 {
+			limit = ", since its memory is near its limit (GOMEMLIMIT) of " + mebibytes(v.MemoryLimit)
+		}
+		return fmt.Sprintf("Allocating and collecting garbage bounds it: %s of its CPU time", percent(sig[rules.Allocating])) + limit +
 			v.in("; %[1]s of the bytes are allocated in %[2]s") + "."
 	case rules.Syscall:
 		return fmt.Sprintf("System calls bound it: %s of its CPU time", percent(max(sig[rules.Kernel], sig[rules.System]))) + v.in("; %[1]s is in those of %[2]s") + "."
@@ -152,6 +156,9 @@ func (d *Diagnosis) remedy() string {
 			return "make " + site + " cheaper, or call it less often"
 		}
 	case rules.GC:
+		if d.memoryLimit > 0 {
+			return "a higher GOMEMLIMIT than " + mebibytes(d.memoryLimit) + ", or a smaller live heap: GOGC has no effect at the limit"
+		}
 		if site != "" {
 			return "allocate less in " + site + ", or raise GOGC"
 		}

@@ -76,3 +76,22 @@ func TestAFindingLeads(t *testing.T) {
 		}
 	}
 }
+
+// Near its memory limit a service collects more often than GOGC sets: a change of GOGC would show
+// nothing, and is not advised.
+func TestCollectingAtTheMemoryLimit(t *testing.T) {
+	runs := computing(stack(3e9, "runtime.gcDrain", "runtime.gcBgMarkWorker"), stack(1e9, append([]string{"main.handle"}, handler...)...))
+	if p := predict(rules.Defaults, NewSubject("v", runs)); p.change == nil || p.change.GOGC == 0 {
+		t.Fatalf("%+v", p)
+	}
+	for _, r := range runs {
+		r.Target.MemoryLimit, r.Totals.Server.PeakRSS = 64<<20, 62<<20
+	}
+	d := NewSubject("v", runs).Diagnose(rules.Defaults)
+	if p := predict(rules.Defaults, NewSubject("v", runs)); d.Bottleneck != rules.GC || p.change != nil {
+		t.Errorf("%s, %+v", d.Bottleneck, p)
+	}
+	if !strings.Contains(d.Headline, "since its memory is near its limit (GOMEMLIMIT) of 64 MiB") || !strings.HasPrefix(d.Next, "a higher GOMEMLIMIT than 64 MiB") {
+		t.Errorf("%q, %q", d.Headline, d.Next)
+	}
+}

@@ -78,7 +78,7 @@ func (c candidate) predict(t rules.Thresholds, s Subject) prediction {
 	e, bound, rule := c.e, c.d.Bottleneck, c.rule
 	switch bound {
 	case rules.GC:
-		if !roomFor(moreGOGC, last) {
+		if !roomFor(moreGOGC, last) || c.e.memoryLimit > 0 { // the limit, and not GOGC, sets how often it collects
 			return prediction{}
 		}
 		return prediction{

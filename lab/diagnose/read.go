@@ -28,10 +28,10 @@ type evidence struct {
 	itself     bool            // requests wait for answers of other requests to the same process
 	disturbed  bool            // other processes may have contributed
 	nonGo      string          // description of a process that Go did not build
-	spread     bool            // no function has much of the CPU time
-	path       []string        // functions through which the first site is reached; only if spread
 	one        string          // the thread that alone runs its code; empty: several do
 	unseen     []string
+
+	ofVerdict
 }
 
 func (s Subject) read() evidence {
