@@ -110,12 +110,12 @@ func (v statement) in(format string) string {
 	return fmt.Sprintf(format, percent(p.Share), fmt.Sprintf("%s (%s)", p.Function, p.Location()))
 }
 
-// limitText says that the memory limit is why the collector runs so often; empty: it is not.
+// limitText says that the memory limit is why the collector runs frequently; empty: it is not.
 func (v statement) limitText() string {
 	if v.MemoryLimit == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" Its memory is near its limit (GOMEMLIMIT) of %s, so the collector runs more often than GOGC sets.", mebibytes(v.MemoryLimit))
+	return fmt.Sprintf(" Its memory is near its limit (GOMEMLIMIT) of %s, so it collects more frequently than GOGC sets.", mebibytes(v.MemoryLimit))
 }
 
 func mebibytes(n int64) string { return grouped(float64(n)/(1<<20)) + " MiB" }
