@@ -262,7 +262,7 @@ func (e *evidence) sampled(classes ...stacks.Class) []stacks.Site {
 func (e *evidence) waited(kind stacks.WaitKind) []stacks.Site {
 	var of []record.Stack
 	whole := 0.0
-	wakers := map[string]stacks.Site{}
+	wakers, longest := map[string]stacks.Site{}, map[string]float64{}
 	for _, w := range e.waits[kind] {
 		of = append(of, record.Stack{Frames: w.Stack, Value: w.Seconds})
 		whole += w.Seconds
@@ -270,8 +270,12 @@ func (e *evidence) waited(kind stacks.WaitKind) []stacks.Site {
 			continue
 		}
 		add := func(f record.Frame) {
-			p := stacks.At(f)
-			p.Share = wakers[f.Function].Share + w.Seconds
+			p := wakers[f.Function]
+			if w.Seconds > longest[f.Function] {
+				longest[f.Function] = w.Seconds
+				p.Function, p.File, p.Line = f.Function, f.File, f.Line
+			}
+			p.Share += w.Seconds
 			wakers[f.Function] = p
 		}
 		at, ok := stacks.UserFrame(w.WokenBy)
