@@ -59,6 +59,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"runtime"
@@ -204,6 +205,9 @@ func (a *Agent) info() Info {
 		Version:  a.config.Version,
 		Procs:    runtime.GOMAXPROCS(0),
 		Assembly: a.config.Assembly,
+	}
+	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 { // -1 changes nothing
+		info.MemoryLimit = limit
 	}
 	for _, g := range a.allGauges() {
 		info.Gauges = append(info.Gauges, g.name)

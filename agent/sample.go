@@ -18,13 +18,15 @@ const SamplesPerSecond = 10
 
 // Info describes the process.
 type Info struct {
-	Service  string          `json:"service"`
-	PID      int             `json:"pid"`
-	Go       string          `json:"go"`
-	Version  string          `json:"version,omitempty"` // version of the main module, with its commit
-	Procs    int             `json:"gomaxprocs"`
-	Assembly json.RawMessage `json:"assembly,omitempty"` // the choice for each seam and setting
-	Gauges   []string        `json:"gauges,omitempty"`
+	Service string `json:"service"`
+	PID     int    `json:"pid"`
+	Go      string `json:"go"`
+	Version string `json:"version,omitempty"` // version of the main module, with its commit
+	Procs   int    `json:"gomaxprocs"`
+	// MemoryLimit is the runtime's soft limit of memory (GOMEMLIMIT), bytes; 0: none.
+	MemoryLimit int64           `json:"memory_limit,omitempty"`
+	Assembly    json.RawMessage `json:"assembly,omitempty"` // the choice for each seam and setting
+	Gauges      []string        `json:"gauges,omitempty"`
 }
 
 // Sample is one reading of the process. Sums grow from the start of the process, so readers

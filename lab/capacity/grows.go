@@ -12,12 +12,24 @@ const farBelow = 0.7
 
 // part is the mean over the slices at some rates.
 type part struct {
-	slices      int
-	rate        float64 // per second
-	mean, delay float64 // ms of a request: its latency, and the time in which its threads queued for a CPU
-	cpus        float64 // cores that the target used
-	limited     int     // slices in which the generator was the limit
+	slices  int
+	rate    float64 // per second
+	mean    float64 // latency of a request, ms
+	of      [causes]float64
+	cpus    float64 // cores that the target used
+	agents  int     // slices in which the target had the agent
+	limited int     // slices in which the generator was the limit
 }
+
+// Causes of latency: of, in a part, is a request's time in each of them, in ms.
+const (
+	queueing = iota // its threads were runnable, and waited for a CPU
+	locked          // blocked on mutexes; only with the agent
+	paused          // stopped by the collector; only with the agent
+	causes
+)
+
+var causeNames = [causes]string{"its threads' queueing for a CPU", "waiting for locks", "pauses of the garbage collector"}
 
 // partOf reads the SLO slices with rates between two bounds.
 func partOf(all []record.Slice, mine func(*record.Slice) bool, from, to float64) (p part) {
@@ -29,14 +41,22 @@ func partOf(all []record.Slice, mine func(*record.Slice) bool, from, to float64)
 		p.slices++
 		p.rate += s.Rate
 		p.mean += s.Latency.Mean
-		p.delay += 1000 * s.TargetDelay / float64(s.Served)
+		p.of[queueing] += 1000 * s.TargetDelay / float64(s.Served)
+		p.of[locked] += 1000 * s.MutexWait / float64(s.Served)
+		p.of[paused] += s.Latency.Mean * s.GCPause / s.Length.Seconds() // a request is stopped for the same share of its time
 		p.cpus += s.TargetCPU / s.Length.Seconds()
+		if s.Allocs >= 0 {
+			p.agents++
+		}
 		if s.Limited != "" {
 			p.limited++
 		}
 	}
 	if n := float64(p.slices); n > 0 {
-		p.rate, p.mean, p.delay, p.cpus = p.rate/n, p.mean/n, p.delay/n, p.cpus/n
+		p.rate, p.mean, p.cpus = p.rate/n, p.mean/n, p.cpus/n
+		for i := range p.of {
+			p.of[i] /= n
+		}
 	}
 	return p
 }
@@ -60,12 +80,25 @@ func (res *Result) grows(all []record.Slice, mine func(*record.Slice) bool) stri
 		return ""
 	}
 	text := fmt.Sprintf("the SLO ends at %.0f%% of the peak work rate: from %s to %s the mean latency grows from %.2g to %.2g ms", 100*res.CapacityPerS/res.PeakWorkPerS, PerS(a.rate), PerS(b.rate), a.mean, b.mean)
-	waits := b.delay - a.delay
-	switch {
-	case 4*b.limited > b.slices:
+	if 4*b.limited > b.slices {
 		return text + ", and the load generator was the limit in some of the slices"
-	case waits >= most*grew:
-		return text + fmt.Sprintf(", most of it its threads' queueing for a CPU (%.2g ms of a request's time, after %.2g)", b.delay, a.delay)
 	}
-	return text + fmt.Sprintf(", and its threads' queueing for a CPU is little of it (%.2g ms of a request's time, after %.2g, with %.2g cores in use)", b.delay, a.delay, b.cpus)
+	seen := causes
+	if a.agents < a.slices || b.agents < b.slices {
+		seen = locked // the causes before it
+	}
+	first := queueing
+	for i := range seen {
+		if b.of[i]-a.of[i] > b.of[first]-a.of[first] {
+			first = i
+		}
+	}
+	if b.of[first]-a.of[first] >= most*grew {
+		return text + fmt.Sprintf(", most of it %s (%.2g ms of a request's time, after %.2g)", causeNames[first], b.of[first], a.of[first])
+	}
+	text += fmt.Sprintf(", and %s is little of it (%.2g ms of a request's time, after %.2g, with %.2g cores in use)", causeNames[queueing], b.of[queueing], a.of[queueing], b.cpus)
+	if seen == causes {
+		return text + fmt.Sprintf(", as are %s (%.2g ms, after %.2g) and %s (%.2g ms, after %.2g)", causeNames[locked], b.of[locked], a.of[locked], causeNames[paused], b.of[paused], a.of[paused])
+	}
+	return text + "; its locks and pauses were not seen, which takes dyno/agent"
 }

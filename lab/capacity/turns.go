@@ -74,7 +74,7 @@ func (res *Result) ofSlices(all []record.Slice, runs []*record.Run) {
 			res.Reason += ": " + often
 		}
 	case e.AtMost():
-		res.Reason = "no slice met the SLO (lowest tried " + PerS(from) + ")"
+		res.Reason = "no slice met the SLO (lowest tried " + PerS(from) + ")" + refusals(all, mine)
 	case e.AtLeast() || e.Rate95 > to:
 		res.CapacityPerS, res.AtLeast = highest, true
 		res.Reason = "the SLO was met up to the highest rate tried, " + PerS(highest)
@@ -85,6 +85,28 @@ func (res *Result) ofSlices(all []record.Slice, runs []*record.Run) {
 		res.confirm(runs)
 		res.Grows = res.grows(all, mine)
 	}
+}
+
+// refusals says what was served where requests failed in most of the SLO slices, as behind a rate
+// limiter, whose limit is the capacity; empty: they did not.
+func refusals(all []record.Slice, mine func(*record.Slice) bool) string {
+	const many = 0.05 // of the requests
+	counted, served := 0, []float64{}
+	for i := range all {
+		s := &all[i]
+		if s.Kind != record.SliceSLO || !mine(s) || WhyExcluded(s) != "" {
+			continue
+		}
+		counted++
+		if s.ErrorShare() >= many {
+			served = append(served, s.PerS())
+		}
+	}
+	if 2*len(served) <= counted {
+		return ""
+	}
+	slices.Sort(served)
+	return ": requests failed in most of them, and " + PerS(served[len(served)/2]) + " were served"
 }
 
 // raisePeak makes the peak at least the capacity: what met the SLO was carried. A closed loop of

@@ -79,6 +79,7 @@ func TestSummariseSlicesWithoutACapacity(t *testing.T) {
 	}{
 		"met up to the limit": {turnsOf(2000, 300, 20), func(x float64) bool { return x == 300 }, "met up to the highest rate tried, 300/s", ""},
 		"missed everywhere":   {turnsOf(1e-3, 0, 20), func(x float64) bool { return x == 0 }, "no slice met the SLO", ""},
+		"refused everywhere":  {edit(turnsOf(1e-3, 0, 20), func(i int, s *record.Slice) { s.Served, s.Failed = 30, s.Offered-30 }), func(x float64) bool { return x == 0 }, "/s): requests failed in most of them, and ", ""},
 		"not judged": {edit(turnsOf(700, 0, 20), func(i int, s *record.Slice) {
 			s.Rate, s.Inconclusive = 200+float64(i), "150 requests completed, a verdict needs 200"
 		}),

@@ -2,15 +2,14 @@ package diagnose
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"dyno/lab/diagnose/facts"
 	"dyno/lab/diagnose/findings"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/diagnose/stacks"
-	"dyno/lab/diagnose/whatif"
 	"dyno/lab/record"
 )
 
@@ -32,6 +31,7 @@ func Diagnose(e *record.Experiment) []Diagnosis {
 			f.WhatIf = &estimate
 			d.Findings = append(d.Findings, f)
 		}
+		d.lead()
 		d.Unseen = append(d.Unseen, findings.Unseen(about)...)
 		out = append(out, d)
 	}
@@ -45,42 +45,24 @@ func Peak(e *record.Experiment, variant string) []*record.Slice {
 	})
 }
 
-// Diagnose applies the rules with these thresholds. A failed intervention overturns the verdict.
+// Diagnose applies the rules with these thresholds. A verdict that an experiment or the estimate
+// refutes is replaced by that of the next rule that holds.
 func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
-	e := s.read()
-	bound, rule, also := t.Decide(e.signals)
-	d := Diagnosis{Variant: s.Variant, Valid: true, Bottleneck: bound, Also: also, Signals: e.signals,
-		Sites: []stacks.Site{}, Interventions: []Intervention{}, Findings: []findings.Finding{}, Unseen: []string{}, Warnings: []string{}}
-	d.Unseen = append(d.Unseen, e.unseen...)
-	if rule != nil {
-		d.Kind = rule.Kind
+	c := s.decide(t, s.read(), nil)
+	made, tested := outcome(t, s, c)
+	if tested && !made.Held && !made.undecided {
+		c = s.decide(t, c.read, append(c.refuted, refutation{c.rule, c.d,
+			"an experiment contradicted that: with " + made.Changed + ", predicted: " + made.Predicted + "; measured: " + made.Saw}))
 	}
-	if d.Kind == "" && bound == rules.Wait {
-		d.Kind = string(e.top)
+	d := c.d
+	if len(c.refuted) > 0 && c.rule == nil {
+		d = c.refuted[0].overturned()
+		d.estimate(s, c.e)
 	}
-	for _, r := range s.Saturated {
-		d.PeakPerS = max(d.PeakPerS, facts.PerSecond(r))
-	}
-	d.Sites = append(d.Sites, e.sites(s, bound, d.Kind)...)
-	d.Evidence = e.explain(t)
-	d.Sheds = s.sheds()
-	v := e.verdict(s, d)
-	d.Text, d.Headline = v.Text(), v.headline()
-	switch n := len(v.Behind); {
-	case n > 0:
-		d.behind = v.Behind[n-1].For
-	case v.Holder != nil && bound == rules.Lock:
-		d.behind = v.Holder.Awaits
-	}
-	made, tested := outcome(t, s)
 	if tested {
 		d.Interventions = append(d.Interventions, made)
-		if !made.Held && !made.undecided {
-			d.overturn(made)
-		}
 	}
-	d.estimate(s, e)
-	d.confirm(s, t)
+	d.confirm(s, t, c)
 	d.follow(s, t)
 	d.judgeValidity(s)
 	d.Next = d.next()
@@ -89,7 +71,7 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 
 // verdict collects what the text of a diagnosis mentions.
 func (e *evidence) verdict(s Subject, d Diagnosis) statement {
-	v := statement{Bottleneck: d.Bottleneck, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Sites: d.Sites, Holder: e.holder, Taken: e.taken, Spends: e.spends(), Behind: e.behind(), NonGo: e.nonGo, One: e.one, Peak: d.PeakPerS, Sheds: d.Sheds != ""}
+	v := statement{Bottleneck: d.Bottleneck, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Sites: d.Sites, Holder: e.holder, Taken: e.taken, Spends: e.spends(), Behind: e.behind(), MemoryLimit: e.memoryLimit, NonGo: e.nonGo, One: e.one, Spread: e.spread, Path: e.path, Peak: d.PeakPerS, Sheds: d.Sheds != ""}
 	if run := s.last(); run != nil {
 		v.CallsTo, v.Refusals = run.System.CallsTo, refusals(run)
 	}
@@ -99,20 +81,11 @@ func (e *evidence) verdict(s Subject, d Diagnosis) statement {
 	return v
 }
 
-// overturn withdraws a verdict whose prediction failed.
-func (d *Diagnosis) overturn(made Intervention) {
-	d.Headline = "What bounds it is unknown: it looked as if " + lowerFirst(strings.TrimSuffix(d.Headline, ".")) + ", but an experiment contradicted that."
-	d.Text = "It looked as if " + lowerFirst(d.Text) + " But an experiment contradicted that: with " + made.Changed +
-		", predicted: " + made.Predicted + "; measured: " + made.Saw + "."
-	d.Also = rules.Union(d.Also, d.Bottleneck)
-	d.Bottleneck, d.Kind = rules.Unknown, ""
-}
-
 // confirm decides whether a verdict is confirmed: an experiment must have come out as predicted, the
 // estimate must not contradict it, and no other process may have contributed. Despite other
 // processes, a verdict can be confirmed if requests wait most of their time for a lock or another
 // resource: other processes do not cause such waits, except for the accept queue.
-func (d *Diagnosis) confirm(s Subject, t rules.Thresholds) {
+func (d *Diagnosis) confirm(s Subject, t rules.Thresholds, c candidate) {
 	run := cmp.Or(s.last(), s.Profiled)
 	if run != nil && Disturbed(run) {
 		d.Disturbed = disturbance(run)
@@ -132,7 +105,7 @@ func (d *Diagnosis) confirm(s Subject, t rules.Thresholds) {
 			d.Unconfirmed = "the run does not count: " + run.Invalid
 		}
 	default:
-		d.Unconfirmed = d.doubt(waits)
+		d.Unconfirmed = d.doubt(waits, c.refuted)
 	}
 	d.Confirmed = d.Unconfirmed == ""
 	if d.Unconfirmed != "" && d.Unconfirmed != untested {
@@ -145,13 +118,14 @@ const untested = "no experiment tested it"
 
 // doubt says why a verdict on the service is not confirmed; empty: it is. waits means that the
 // evidence is waits that other processes do not cause.
-func (d *Diagnosis) doubt(waits bool) string {
-	const nothing = 1.05               // times the throughput: what brings no more is not what bounds it
-	whole := d.Bottleneck != rules.CPU // the estimate is for all of the cause, and not for one place
+func (d *Diagnosis) doubt(waits bool, refuted []refutation) string {
 	switch {
 	case d.Disturbed != "" && !waits:
 		return "meanwhile " + d.Disturbed
-	case whole && d.WhatIf != nil && d.WhatIf.Model != whatif.None && d.WhatIf.AtMost < nothing:
+	case len(refuted) > 0:
+		first := refuted[0]
+		return fmt.Sprintf("the signals name %s first, but %s", causeText(first.d.Bottleneck, first.d.Kind), first.why)
+	case d.contradicted() != "": // beside other processes, which is why it is not refuted
 		return "by the estimate, the throughput would hardly rise without it"
 	case len(d.Interventions) == 0:
 		return untested
@@ -180,6 +154,10 @@ func serving(of []record.Stack, whole float64) []stacks.Site {
 		return stacks.ClassOf(s.Frames) == stacks.Profiling || profiling(s.Frames)
 	}), whole)
 }
+
+// much is the least share of the CPU time of a place that a headline names: without it, the
+// throughput would rise by a ninth.
+const much = 0.1
 
 // sites returns the places in the code that cause a bottleneck.
 func (e *evidence) sites(s Subject, bound rules.Bottleneck, kind string) []stacks.Site {
@@ -214,10 +192,11 @@ func (e *evidence) sites(s Subject, bound rules.Bottleneck, kind string) []stack
 		return e.sampled(stacks.Syscall)
 	case bound == rules.CPU, bound == rules.Unknown:
 		out := e.sampled()
-		const much = 0.1 // of the CPU time
 		if e.cpu != nil && (len(out) == 0 || out[0].Share < much) {
+			e.spread = true
 			if p, ok := stacks.HalfSite(e.cpu.Stacks, e.cpu.Total()); ok {
-				out = append([]stacks.Site{p}, out...)
+				e.path = stacks.Path(e.cpu.Stacks, p.Function)
+				out = before(p, out)
 			}
 		}
 		return out
@@ -232,8 +211,13 @@ func withHolder(waiting []stacks.Site, h stacks.Holder) []stacks.Site {
 		first = *h.Costs
 	}
 	first.Share = h.Share
+	return before(first, waiting)
+}
+
+// before puts a site first; no function is named twice.
+func before(first stacks.Site, rest []stacks.Site) []stacks.Site {
 	same := func(p stacks.Site) bool { return p.Function == first.Function }
-	return append([]stacks.Site{first}, slices.DeleteFunc(waiting, same)...)
+	return append([]stacks.Site{first}, slices.DeleteFunc(rest, same)...)
 }
 
 // accepting returns the code that accepts connections.
@@ -278,7 +262,7 @@ func (e *evidence) sampled(classes ...stacks.Class) []stacks.Site {
 func (e *evidence) waited(kind stacks.WaitKind) []stacks.Site {
 	var of []record.Stack
 	whole := 0.0
-	wakers := map[string]stacks.Site{}
+	wakers, longest := map[string]stacks.Site{}, map[string]float64{}
 	for _, w := range e.waits[kind] {
 		of = append(of, record.Stack{Frames: w.Stack, Value: w.Seconds})
 		whole += w.Seconds
@@ -286,8 +270,12 @@ func (e *evidence) waited(kind stacks.WaitKind) []stacks.Site {
 			continue
 		}
 		add := func(f record.Frame) {
-			p := stacks.At(f)
-			p.Share = wakers[f.Function].Share + w.Seconds
+			p := wakers[f.Function]
+			if w.Seconds > longest[f.Function] {
+				longest[f.Function] = w.Seconds
+				p.Function, p.File, p.Line = f.Function, f.File, f.Line
+			}
+			p.Share += w.Seconds
 			wakers[f.Function] = p
 		}
 		at, ok := stacks.UserFrame(w.WokenBy)

@@ -55,8 +55,12 @@ type Diagnosis struct {
 	Warnings []string      `json:"warnings"`
 	Signals  rules.Signals `json:"signals"` // input of the rules
 
-	facts  whatif.Facts
-	behind stacks.WaitKind // for what the goroutine that ends the requests' waits waits itself; empty: not seen
+	facts whatif.Facts
+	// memoryLimit (GOMEMLIMIT, bytes) makes the collector run more often than GOGC does; 0: there is none
+	memoryLimit int64
+	// unbranched: the CPU time is spread over many functions, and no branch of the calls has much of it
+	unbranched bool
+	behind     stacks.WaitKind // for what the goroutine that ends the requests' waits waits itself; empty: not seen
 }
 
 // Intervention is an experiment whose outcome a verdict predicted.

@@ -82,6 +82,8 @@ func (d *Diagnosis) removal(run *record.Run, e evidence) whatif.Removal {
 		return whatif.Removal{CPU: d.Signals[rules.Allocating], CPUOf: "spent allocating and collecting"}
 	case d.Bottleneck == rules.Syscall:
 		return whatif.Removal{CPU: d.Signals[rules.Kernel], CPUOf: "spent in system calls"}
+	case d.Bottleneck == rules.CPU && d.unbranched:
+		return whatif.Removal{Missing: "a place with much of the CPU time, which is spread over many functions"}
 	case d.Bottleneck == rules.CPU && len(d.Sites) > 0:
 		p := d.Sites[0]
 		r := whatif.Removal{CPU: p.Share, CPUOf: "in " + p.String()}

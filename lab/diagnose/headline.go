@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"dyno/lab/diagnose/findings"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/diagnose/whatif"
@@ -14,16 +15,20 @@ func (v statement) headline() string {
 	sig := v.Signals
 	switch v.Bottleneck {
 	case rules.CPU:
-		text := "The CPU bounds it" + v.in(": %[1]s of its CPU time is spent in %[2]s")
+		text := "The CPU bounds it"
 		if v.Kind == rules.Threaded {
-			text = "One thread bounds it" + v.in(": %[1]s of its CPU time is spent in %[2]s")
+			text = "One thread bounds it"
 		}
-		if len(v.Sites) > 0 && v.Sites[0].Cumulative {
-			text += " and what it calls"
+		if where := v.spent(); where != "" {
+			text += ": " + where
 		}
 		return text + "."
 	case rules.GC:
-		return fmt.Sprintf("Allocating and collecting garbage bounds it: %s of its CPU time", percent(sig[rules.Allocating])) +
+		limit := ""
+		if v.MemoryLimit > 0 {
+			limit = ", since its memory is near its limit (GOMEMLIMIT) of " + mebibytes(v.MemoryLimit)
+		}
+		return fmt.Sprintf("Allocating and collecting garbage bounds it: %s of its CPU time", percent(sig[rules.Allocating])) + limit +
 			v.in("; %[1]s of the bytes are allocated in %[2]s") + "."
 	case rules.Syscall:
 		return fmt.Sprintf("System calls bound it: %s of its CPU time", percent(max(sig[rules.Kernel], sig[rules.System]))) + v.in("; %[1]s is in those of %[2]s") + "."
@@ -84,9 +89,36 @@ func (v statement) waitHeadline() string {
 	return text + "."
 }
 
+// lead gives the headline of a verdict on the CPU to a finding that takes far more of the CPU time
+// than the first place in the service's own code: TLS handshakes, for example, are in no such place.
+func (d *Diagnosis) lead() {
+	const far = 2 // times the share of the first place
+	best, least := -1, much
+	if len(d.Sites) > 0 {
+		least = max(much, far*d.Sites[0].Share)
+	}
+	for i, f := range d.Findings {
+		estimated := f.Kind == findings.KindCacheMisses || f.Kind == findings.KindTLBMisses
+		if cost := f.Removes.CPU; cost > least && !estimated {
+			best, least = i, cost
+		}
+	}
+	if d.Bottleneck != rules.CPU || best < 0 {
+		return
+	}
+	f := &d.Findings[best]
+	bounds, _, _ := strings.Cut(d.Headline, ": ")
+	d.Headline = strings.TrimSuffix(bounds, ".") + ": " + lowerFirst(f.Text)
+	d.Text += " " + f.Text
+	d.WhatIf = f.WhatIf
+	d.Next = d.withMost(f.Next)
+}
+
 // next is what to try against a verdict, with the most that it can bring.
-func (d *Diagnosis) next() string {
-	text := d.remedy()
+func (d *Diagnosis) next() string { return d.withMost(d.remedy()) }
+
+// withMost adds to what to try the most that it can bring.
+func (d *Diagnosis) withMost(text string) string {
 	if e := d.WhatIf; text != "" && d.Sheds == "" && e != nil && e.Model != whatif.None {
 		text += " (at most " + whatif.Times(e.AtMost) + " the throughput)"
 	}
@@ -109,15 +141,24 @@ func (d *Diagnosis) remedy() string {
 		site = d.Sites[0].String()
 	}
 	idle := d.Signals[rules.Utilisation] < rules.Defaults.Value(rules.ThresholdIdleCPU)
-	if d.Sheds != "" && idle {
+	switch {
+	case d.Sheds != "" && idle:
 		return "a higher limit where it refuses load: there is CPU left"
+	case d.Sheds != "" && d.Kind == rules.Refused: // what it uses the CPU for is refusing
+		return "a higher limit where it refuses load, or clients that send no more than it permits"
 	}
 	switch d.Bottleneck {
 	case rules.CPU:
+		if d.unbranched {
+			return "build it with a profile (go build -pgo), or give it more CPUs: no function has much of the cost"
+		}
 		if site != "" {
 			return "make " + site + " cheaper, or call it less often"
 		}
 	case rules.GC:
+		if d.memoryLimit > 0 {
+			return "a higher GOMEMLIMIT than " + mebibytes(d.memoryLimit) + ", or a smaller live heap: GOGC has no effect at the limit"
+		}
 		if site != "" {
 			return "allocate less in " + site + ", or raise GOGC"
 		}

@@ -55,3 +55,32 @@ func TestAServiceThatShedsLoad(t *testing.T) {
 		t.Errorf("it serves %v/s", d.PeakPerS)
 	}
 }
+
+// A rate limiter refuses nearly all that one client sends in a closed loop: what it serves is the
+// capacity. Errors of other kinds from the first client on are failures.
+func TestARateLimiterSheds(t *testing.T) {
+	limited := func(status string) Diagnosis {
+		runs := sweep(17_000, 52_000)
+		for _, r := range runs {
+			r.Totals.Failed = r.Totals.Ended - 100
+			r.Totals.Status = map[string]int64{"200": 100, status: r.Totals.Failed}
+			r.System.TargetCPU = 1.9
+		}
+		return NewSubject("v", runs).Diagnose(rules.Defaults)
+	}
+	d := limited("429")
+	if want := "with requests one at a time, 99% of them were refused (429 Too Many Requests: 16,900)"; d.Sheds != want {
+		t.Errorf("%q, want %q", d.Sheds, want)
+	}
+	if want := "The service refuses what it does not carry: the 100/s that it serves are its capacity, and over 99% of the requests at 8 requests in flight and 100/s failed (429 Too Many Requests: 51,900)."; d.Headline != want || d.Text != want {
+		t.Errorf("%q, %q, want %q", d.Headline, d.Text, want)
+	}
+	if !strings.HasPrefix(d.Next, "a higher limit where it refuses load") {
+		t.Errorf("%q", d.Next)
+	}
+	for _, status := range []string{"500", "503"} {
+		if d := limited(status); d.Sheds != "" || !strings.Contains(d.Text, "its capacity was not reached") {
+			t.Errorf("%s: %q, %q", status, d.Sheds, d.Text)
+		}
+	}
+}

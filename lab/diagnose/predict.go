@@ -56,17 +56,29 @@ const gogc = 100
 // memory.
 const slack = 0.8
 
+// adjustable reports whether the target of a run can get another GOGC or GOMAXPROCS.
+func adjustable(r *record.Run) bool {
+	return r != nil && !r.Target.NotGo && (r.Target.Agent || len(r.Target.Command) > 0)
+}
+
 // predict returns the experiment that can confirm or overturn a subject's verdict.
 func predict(t rules.Thresholds, s Subject) prediction {
-	last := s.last()
-	if last == nil || last.Target.NotGo || !last.Target.Agent && len(last.Target.Command) == 0 {
+	if !adjustable(s.last()) {
 		return prediction{}
 	}
-	e := s.read()
-	bound, rule, _ := t.Decide(e.signals)
+	return s.decide(t, s.read(), nil).predict(t, s)
+}
+
+// predict returns the experiment that can confirm or refute a verdict.
+func (c candidate) predict(t rules.Thresholds, s Subject) prediction {
+	last := s.last()
+	if !adjustable(last) {
+		return prediction{}
+	}
+	e, bound, rule := c.e, c.d.Bottleneck, c.rule
 	switch bound {
 	case rules.GC:
-		if !roomFor(moreGOGC, last) {
+		if !roomFor(moreGOGC, last) || c.e.memoryLimit > 0 { // the limit, and not GOGC, sets how often it collects
 			return prediction{}
 		}
 		return prediction{
@@ -130,11 +142,11 @@ func roomFor(times float64, r *record.Run) bool {
 }
 
 // outcome returns an intervention's result with its prediction; ok is false when there was none.
-func outcome(t rules.Thresholds, s Subject) (Intervention, bool) {
+func outcome(t rules.Thresholds, s Subject, c candidate) (Intervention, bool) {
 	if len(s.Intervened) == 0 || s.last() == nil {
 		return Intervention{}, false
 	}
-	p, made := predict(t, s), s.Intervened[len(s.Intervened)-1]
+	p, made := c.predict(t, s), s.Intervened[len(s.Intervened)-1]
 	if p.change == nil || made.Spec.Change == nil || *p.change != *made.Spec.Change {
 		return Intervention{}, false // it tested another verdict
 	}

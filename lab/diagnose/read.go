@@ -30,6 +30,8 @@ type evidence struct {
 	nonGo      string          // description of a process that Go did not build
 	one        string          // the thread that alone runs its code; empty: several do
 	unseen     []string
+
+	ofVerdict
 }
 
 func (s Subject) read() evidence {

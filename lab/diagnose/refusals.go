@@ -59,20 +59,40 @@ func refused(r *record.Run) (n int64) {
 	return n
 }
 
-// sheds describes the first run of a sweep in which many requests were refused, more of them than
-// with a single client; empty: there is none.
+// sheds describes the first run of a sweep in which many requests were refused; empty: there is
+// none. A rate limiter answers 429 to a single client as well, which sends as fast as it is refused.
+// Other refusals may be failures, so more of them are needed than with a single client.
 func (s Subject) sheds() string {
-	share := func(r *record.Run) float64 {
-		if r.Totals.Ended == 0 {
-			return 0
-		}
-		return min(1, float64(refused(r))/float64(r.Totals.Ended))
-	}
 	least := rules.Defaults.Value(rules.ThresholdRefusing)
 	for i, r := range s.Saturated {
-		if i > 0 && share(r) >= least && share(r) >= 2*share(s.Saturated[0]) {
-			return fmt.Sprintf("with %s requests in flight, %s of them were refused%s", grouped(facts.InFlight(r)), percent(share(r)), refusals(r))
+		if r.Totals.Ended == 0 {
+			continue
+		}
+		limited := shareOf(r, r.Totals.Status[strconv.Itoa(http.StatusTooManyRequests)])
+		share, first := shareOf(r, refused(r)), s.Saturated[0]
+		if limited >= least || i > 0 && share >= least && share >= 2*shareOf(first, refused(first)) {
+			return fmt.Sprintf("%s, %s of them were refused%s", withRequests(facts.InFlight(r)), nearly(share), refusals(r))
 		}
 	}
 	return ""
+}
+
+// shareOf is a number of a run's requests as a share of all that ended.
+func shareOf(r *record.Run, n int64) float64 {
+	return min(1, float64(n)/float64(max(r.Totals.Ended, 1)))
+}
+
+func withRequests(inFlight float64) string {
+	if inFlight < 2 {
+		return "with requests one at a time"
+	}
+	return "with " + grouped(inFlight) + " requests in flight"
+}
+
+// nearly formats a share of which there is a rest, however small.
+func nearly(share float64) string {
+	if text := percent(share); share >= 1 || text != percent(1) {
+		return text
+	}
+	return "over 99%"
 }

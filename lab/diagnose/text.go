@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -13,22 +14,25 @@ import (
 
 // statement is a verdict with what its text mentions.
 type statement struct {
-	Bottleneck rules.Bottleneck
-	Kind       string // of a wait or a lock
-	Signals    rules.Signals
-	Cores      float64 // available to it
-	Sites      []stacks.Site
-	Holder     *stacks.Holder // of the lock that bounds it; nil: not seen
-	Taken      *stacks.Holder // of what requests take from the pool for which they wait; nil: not seen
-	Serial     string         // first function of the one goroutine that requests wait for; empty: not seen
-	Spends     *stacks.Site   // in which that goroutine spends its CPU time; nil: not seen
-	Behind     []chainLink    // the goroutine for which requests wait, the one for which it waits, and so on
-	NonGo      string         // description of a process that Go did not build; empty: Go built it
-	One        string         // the thread that alone runs its code; empty: several do
-	Refusals   string         // the most frequent failures with their counts, in brackets; empty: none
-	Sheds      bool           // it refuses what it does not carry, as more clients show
-	Peak       float64        // highest throughput without failures, per second
-	CallsTo    string         // address of the process whose answers it waits for; empty: not seen
+	Bottleneck  rules.Bottleneck
+	Kind        string // of a wait or a lock
+	Signals     rules.Signals
+	Cores       float64 // available to it
+	Sites       []stacks.Site
+	Holder      *stacks.Holder // of the lock that bounds it; nil: not seen
+	Taken       *stacks.Holder // of what requests take from the pool for which they wait; nil: not seen
+	Serial      string         // first function of the one goroutine that requests wait for; empty: not seen
+	Spends      *stacks.Site   // in which that goroutine spends its CPU time; nil: not seen
+	Behind      []chainLink    // the goroutine for which requests wait, the one for which it waits, and so on
+	MemoryLimit int64          // bytes, that makes the collector run more often than GOGC does; 0: none
+	NonGo       string         // description of a process that Go did not build; empty: Go built it
+	Spread      bool           // no function has much of the CPU time: the first site is a branch, or a small part
+	Path        []string       // functions through which that branch is reached, itself last
+	One         string         // the thread that alone runs its code; empty: several do
+	Refusals    string         // the most frequent failures with their counts, in brackets; empty: none
+	Sheds       bool           // it refuses what it does not carry, as more clients show
+	Peak        float64        // highest throughput without failures, per second
+	CallsTo     string         // address of the process whose answers it waits for; empty: not seen
 }
 
 // Text is the verdict in one sentence or a few.
@@ -51,14 +55,13 @@ func (v statement) Text() string {
 		if v.Kind == rules.Threaded {
 			begin = v.threadText(at, used)
 		}
-		place := "in %[2]s."
-		if len(v.Sites) > 0 && v.Sites[0].Cumulative {
-			place = "in %[2]s and what it calls."
+		if where := v.spent(); where != "" {
+			begin += " " + strings.ToUpper(where[:1]) + where[1:] + "."
 		}
-		return begin + v.in(" %[1]s of its CPU time is spent "+place)
+		return begin
 	case rules.GC:
 		return fmt.Sprintf("Allocating and collecting garbage bounds it: %s %s, and %s of that CPU time was garbage collection and allocation (%s was collection).",
-			at, used, percent(sig[rules.Allocating]), percent(max(sig[rules.Collecting], sig[rules.GCShare]))) + v.in(" %[1]s of the bytes are allocated in %[2]s.")
+			at, used, percent(sig[rules.Allocating]), percent(max(sig[rules.Collecting], sig[rules.GCShare]))) + v.limitText() + v.in(" %[1]s of the bytes are allocated in %[2]s.")
 	case rules.Syscall:
 		return fmt.Sprintf("System calls bound it: %s %s, and %s of that CPU time was spent in the kernel.", at, used, percent(max(sig[rules.Kernel], sig[rules.System]))) +
 			v.in(" %[1]s of its CPU time is spent in system calls of %[2]s.")
@@ -68,11 +71,11 @@ func (v statement) Text() string {
 		return v.waitText(at, used)
 	}
 	if v.Kind == rules.Refused {
-		text := fmt.Sprintf("The service returns errors instead of more throughput: %s of the requests %s failed%s", percent(sig[rules.Failing]), at, v.Refusals)
+		failed := fmt.Sprintf("%s of the requests %s failed%s", nearly(sig[rules.Failing]), at, v.Refusals)
 		if v.Sheds {
-			return text + fmt.Sprintf(". It refuses what it does not carry: the %s/s that it served well are its capacity.", grouped(v.Peak))
+			return fmt.Sprintf("The service refuses what it does not carry: the %s/s that it serves are its capacity, and %s.", grouped(v.Peak), failed)
 		}
-		return text + ", so its capacity was not reached."
+		return "The service returns errors instead of more throughput: " + failed + ", so its capacity was not reached."
 	}
 	return v.unknownText(at, used)
 }
@@ -105,6 +108,46 @@ func (v statement) in(format string) string {
 	}
 	p := v.Sites[0]
 	return fmt.Sprintf(format, percent(p.Share), fmt.Sprintf("%s (%s)", p.Function, p.Location()))
+}
+
+// limitText says that the memory limit is why the collector runs frequently; empty: it is not.
+func (v statement) limitText() string {
+	if v.MemoryLimit == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" Its memory is near its limit (GOMEMLIMIT) of %s, so it collects more frequently than GOGC sets.", mebibytes(v.MemoryLimit))
+}
+
+func mebibytes(n int64) string { return grouped(float64(n)/(1<<20)) + " MiB" }
+
+// spent says where the CPU time is spent, within a sentence; empty if no place is known.
+func (v statement) spent() string {
+	if len(v.Sites) == 0 {
+		return ""
+	}
+	where := "%[2]s"
+	if v.Sites[0].Cumulative {
+		where += " and what it calls"
+	}
+	switch {
+	case !v.Spread:
+		return v.in("%[1]s of its CPU time is spent in " + where)
+	case !v.Sites[0].Cumulative:
+		return v.in("its CPU time is spread over many functions, the largest of which, " + where + ", takes %[1]s")
+	}
+	return v.in("%[1]s of its CPU time is spread over "+where) + pathText(v.Path)
+}
+
+// pathText names the path to a branch: its first function, and the last ones before the branch.
+func pathText(path []string) string {
+	const most = 4 // names
+	if len(path) < 2 {
+		return ""
+	}
+	if n := len(path); n > most {
+		path = slices.Concat(path[:1], []string{"..."}, path[n-most+2:])
+	}
+	return ", on the path " + strings.Join(path, " > ")
 }
 
 // unknownText describes a service whose bottleneck is unknown.

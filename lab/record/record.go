@@ -181,10 +181,13 @@ type Target struct {
 	PID      int             `json:"pid,omitempty"`
 	Ready    time.Duration   `json:"ready_ns,omitempty"` // from exec to the ready line
 	Procs    int             `json:"gomaxprocs,omitempty"`
-	Quota    float64         `json:"cpu_quota,omitempty"`    // cores that its cgroup grants; 0: no limit
-	Shared   bool            `json:"quota_shared,omitempty"` // the lab draws on the same quota
-	Agent    bool            `json:"agent,omitempty"`        // it has the agent; false: it was observed from outside
-	Pprof    bool            `json:"pprof,omitempty"`        // it serves net/http/pprof
+	// MemoryLimit is the runtime's soft limit of memory (GOMEMLIMIT), bytes; 0: none, or unknown
+	MemoryLimit int64 `json:"memory_limit_bytes,omitempty"`
+
+	Quota  float64 `json:"cpu_quota,omitempty"`    // cores that its cgroup grants; 0: no limit
+	Shared bool    `json:"quota_shared,omitempty"` // the lab draws on the same quota
+	Agent  bool    `json:"agent,omitempty"`        // it has the agent; false: it was observed from outside
+	Pprof  bool    `json:"pprof,omitempty"`        // it serves net/http/pprof
 	// DebugRefused says what its debug address answered in place of the agent or net/http/pprof.
 	DebugRefused []string `json:"debug_refused,omitempty"`
 	Program      string   `json:"program,omitempty"`  // name of its process

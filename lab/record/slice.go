@@ -46,6 +46,12 @@ type Slice struct {
 	AllocBytes float64 `json:"alloc_bytes"`
 
 	// The remaining fields belong to SliceSLO.
+
+	// MutexWait is goroutine-seconds blocked on mutexes, and GCPause the seconds in which the
+	// collector stopped all goroutines, within the slice; both 0 if the target has no agent.
+	MutexWait float64 `json:"mutex_wait_s,omitempty"`
+	GCPause   float64 `json:"gc_pause_s,omitempty"`
+
 	Rate         float64            `json:"rate_per_s,omitempty"` // rate of the load
 	Latency      Quantiles          `json:"latency_ms,omitzero"`  // latency that the SLO bounds
 	Gauges       map[string]float64 `json:"gauges,omitempty"`     // maximum of each gauge

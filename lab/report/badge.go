@@ -156,6 +156,7 @@ func (r *Report) lacksVerdict() string {
 	switch {
 	case !d.Valid:
 		return "there is no verdict"
+	case d.Kind == rules.Refused && d.Sheds != "": // the limit at which it refuses bounds it
 	case d.Bottleneck == rules.Unknown || d.Bottleneck == rules.NotLoaded || d.Bottleneck == rules.Generator || d.Bottleneck == rules.Environment:
 		return "nothing was found in the service that bounds it"
 	case d.Disturbed != "" && !d.Confirmed:

@@ -5,7 +5,10 @@
 // thresholds (bench/calibrate). It starts no goroutines.
 package rules
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // Bottleneck is the bottleneck of a service: what limits its throughput.
 type Bottleneck string
@@ -153,13 +156,15 @@ func (r Rule) Holds(s Signals, t Thresholds) bool {
 	return true
 }
 
-// Decide applies the rules. also lists further bottlenecks of which a rule holds.
-func (t Thresholds) Decide(s Signals) (bound Bottleneck, rule *Rule, also []Bottleneck) {
+// Decide applies the rules. also lists further bottlenecks of which a rule holds. The verdicts of
+// refuted rules are left out, and so are the signals on which they rest: the next rule decides.
+func (t Thresholds) Decide(s Signals, refuted ...*Rule) (bound Bottleneck, rule *Rule, also []Bottleneck) {
 	bound, also = Unknown, []Bottleneck{}
+	s = s.without(refuted)
 	for i := range All {
 		r := &All[i]
 		switch {
-		case !r.Holds(s, t):
+		case slices.ContainsFunc(refuted, r.sameVerdict), !r.Holds(s, t):
 		case rule == nil:
 			bound, rule = r.Bottleneck, r
 		case bound.hides() || r.Bottleneck == bound || r.Bottleneck == CPU || r.Bottleneck.hides():
@@ -170,6 +175,38 @@ func (t Thresholds) Decide(s Signals) (bound Bottleneck, rule *Rule, also []Bott
 		}
 	}
 	return bound, rule, also
+}
+
+func (r *Rule) sameVerdict(o *Rule) bool { return r.Bottleneck == o.Bottleneck && r.Kind == o.Kind }
+
+// without returns signals in which those of refuted verdicts are 0: a wait that does not bound a
+// service is no evidence against another bottleneck.
+func (s Signals) without(refuted []*Rule) Signals {
+	if len(refuted) == 0 {
+		return s
+	}
+	s = maps.Clone(s)
+	for _, r := range refuted {
+		for _, signal := range r.waits() {
+			if _, seen := s[signal]; seen {
+				s[signal] = 0
+			}
+		}
+	}
+	return s
+}
+
+// waits are the signals of the wait or lock that a rule's verdict names.
+func (r *Rule) waits() []string {
+	switch {
+	case r.Bottleneck == Lock && r.Kind == "":
+		return []string{LockWait}
+	case r.Bottleneck == Wait && r.Kind == "":
+		return []string{WaitTop, Unqueued, WorkersWait, Syncing}
+	case r.Bottleneck == Wait && r.Kind == Called:
+		return []string{Calling}
+	}
+	return nil
 }
 
 // hides reports whether a verdict does not name a bottleneck of the service's own.

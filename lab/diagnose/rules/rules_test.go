@@ -74,6 +74,27 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// Without a refuted verdict the next rule decides, and the signals of that verdict no more count.
+func TestDecideWithoutWhatIsRefuted(t *testing.T) {
+	busy := Signals{Utilisation: 0.95, Allocating: 0.1, WaitTop: 0.8, LockWait: 0.6, Running: 0.3, Occupied: 1, GeneratorBusy: 0.1}
+	var refuted []*Rule
+	for _, want := range []Bottleneck{Lock, Wait, CPU, Unknown} {
+		bound, rule, also := Defaults.Decide(busy, refuted...)
+		if bound != want || (rule == nil) != (want == Unknown) {
+			t.Fatalf("%s after %d, want %s", bound, len(refuted), want)
+		}
+		for _, r := range refuted {
+			if slices.Contains(also, r.Bottleneck) {
+				t.Errorf("%s, also %v", bound, also)
+			}
+		}
+		refuted = append(refuted, rule)
+	}
+	if busy[LockWait] != 0.6 {
+		t.Error("the signals were changed")
+	}
+}
+
 // Every threshold is used, and every threshold used has a value and its source.
 func TestThresholds(t *testing.T) {
 	used := map[string]bool{ThresholdFewerProcs: true, ThresholdLessGC: true} // of predictions

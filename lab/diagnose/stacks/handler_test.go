@@ -73,6 +73,43 @@ func TestPlaceBehindSeveralRoutes(t *testing.T) {
 	}
 }
 
+// Behind the program's own middleware, a handler of the standard library is the place of what it
+// does, through adapters of the standard library and of routers too.
+func TestPlaceBehindAMiddlewareOfAStandardHandler(t *testing.T) {
+	const (
+		logged = " < main.logged.func1 < net/http.HandlerFunc.ServeHTTP < net/http.(*conn).serve"
+		echo   = " < github.com/labstack/echo/v4.(*Echo).add.func1 < main.timed.func1.1 < github.com/labstack/echo/v4.(*Echo).ServeHTTP < net/http.serverHandler.ServeHTTP < net/http.(*conn).serve"
+		files  = "syscall.Syscall < os.(*File).Read < net/http.serveFile < net/http.(*fileHandler).ServeHTTP"
+	)
+	for stack, want := range map[string]string{
+		"syscall.Syscall < net/http.(*Transport).RoundTrip < net/http/httputil.(*ReverseProxy).ServeHTTP" + logged: "net/http/httputil.(*ReverseProxy).ServeHTTP",
+		files + logged: "net/http.(*fileHandler).ServeHTTP",
+		files + " < net/http.StripPrefix.func1 < net/http.HandlerFunc.ServeHTTP < net/http.(*ServeMux).ServeHTTP" + logged:       "net/http.(*fileHandler).ServeHTTP",
+		"encoding/json.Marshal < expvar.Handler < net/http.HandlerFunc.ServeHTTP" + logged:                                       "expvar.Handler",
+		"runtime.mallocgc < net/http.HandlerFunc.ServeHTTP" + logged:                                                             "main.logged.func1",
+		"runtime.gopark < log.Printf" + logged:                                                                                   "main.logged.func1",
+		files + " < github.com/labstack/echo/v4.WrapHandler.func1" + echo:                                                        "net/http.(*fileHandler).ServeHTTP",
+		"encoding/json.Marshal < lib.example/api.List" + echo:                                                                    "lib.example/api.List",
+		"encoding/json.Marshal < lib.example/api.List < github.com/labstack/echo/v4/middleware.RecoverWithConfig.func1.1" + echo: "lib.example/api.List",
+		"encoding/json.Marshal < github.com/labstack/echo/v4.(*context).JSON < main.list" + echo:                                 "main.list",
+		"runtime.mallocgc < lib.example/api.(*Handler).ServeHTTP" + logged:                                                       "lib.example/api.(*Handler).ServeHTTP",
+		files + " < lib.example/mux.(*Router).ServeHTTP" + logged:                                                                "net/http.(*fileHandler).ServeHTTP",
+	} {
+		of := record.Stack{Frames: stackOf(stack), Value: 1}
+		for i, f := range of.Frames {
+			if !Standard(f.Function) && f.File == "" {
+				of.Frames[i].File = "/pkg/mod/lib@v1/lib.go"
+			}
+		}
+		if f, ok := UserFrame(of.Frames); !ok || f.Function != want {
+			t.Errorf("%s: %s, want %s", stack, f.Function, want)
+		}
+		if got := Sites([]record.Stack{of}); len(got) != 1 || got[0].Function != want {
+			t.Errorf("%s: %+v, want %s", stack, got, want)
+		}
+	}
+}
+
 // The entry of go w.flush() is flush, and not the function with that statement.
 func TestEntryOfAGoStatement(t *testing.T) {
 	f, ok := Entry(frames("os.(*File).Sync < main.(*wal).flush < main.(*wal).store.gowrap1"))

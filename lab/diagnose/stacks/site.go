@@ -26,9 +26,26 @@ type Site struct {
 // At is the site of a frame, without a share.
 func At(f record.Frame) Site { return Site{Function: f.Function, File: f.File, Line: f.Line} }
 
-// withCallees is the site of a function and of what it calls.
-func withCallees(f record.Frame) Site {
+// lines sums a function's cost by line: its site is the line with most of it. A profile lists
+// stacks in the order in which they were first seen, so the first line is any of them.
+type lines struct {
+	costs map[Site]float64
+	most  Site
+}
+
+func (l *lines) add(f record.Frame, value float64) {
+	if l.costs == nil {
+		l.costs, l.most = map[Site]float64{}, At(f)
+	}
 	s := At(f)
+	if l.costs[s] += value; l.costs[s] > l.costs[l.most] {
+		l.most = s
+	}
+}
+
+// withCallees is the site of the function and of what it calls.
+func (l *lines) withCallees() Site {
+	s := l.most
 	s.Cumulative = true
 	return s
 }
@@ -66,24 +83,31 @@ func SitesOf(of []record.Stack, whole float64) []Site {
 	}
 	index := map[string]int{}
 	var out []Site
+	var at []lines                        // of out
 	handed := map[string][]record.Stack{} // by middleware: what it handed to a dependency; each ends at its frame
 	for _, s := range of {
-		f, at, ok := userFrame(s.Frames)
+		f, middleware, ok := userFrame(s.Frames)
 		if !ok {
 			continue
 		}
-		if at >= 0 {
-			by := s.Frames[at].Function
-			handed[by] = append(handed[by], record.Stack{Frames: s.Frames[:at+1], Value: s.Value})
+		if middleware >= 0 {
+			by := s.Frames[middleware].Function
+			handed[by] = append(handed[by], record.Stack{Frames: s.Frames[:middleware+1], Value: s.Value})
 			continue
 		}
 		i, known := index[f.Function]
 		if !known {
 			i = len(out)
 			index[f.Function] = i
-			out = append(out, At(f))
+			out, at = append(out, Site{}), append(at, lines{})
 		}
+		at[i].add(f, s.Value)
 		out[i].Share += s.Value / whole
+	}
+	for i := range out {
+		share := out[i].Share
+		out[i] = at[i].most
+		out[i].Share = share
 	}
 	for _, by := range slices.Sorted(maps.Keys(handed)) {
 		for _, p := range divided(handed[by], whole) {
@@ -103,7 +127,7 @@ func SitesOf(of []record.Stack, whole float64) []Site {
 
 // functionCost is the cost in a function, what it calls included.
 type functionCost struct {
-	place Site
+	lines
 	value float64
 	depth float64 // frames from the outermost, on average
 	in    []int   // indexes of its stacks
@@ -123,10 +147,11 @@ func functionsIn(of []record.Stack) (out []*functionCost) {
 			seen[f.Function] = true
 			c := index[f.Function]
 			if c == nil {
-				c = &functionCost{place: withCallees(f)}
+				c = &functionCost{}
 				index[f.Function] = c
 				out = append(out, c)
 			}
+			c.add(f, s.Value)
 			c.value += s.Value
 			c.depth += s.Value * float64(len(s.Frames)-at)
 			c.in = append(c.in, i)
@@ -150,7 +175,11 @@ func divided(of []record.Stack, whole float64) (out []Site) {
 		apart = 0.25 // of a function's cost: the most of it that another place may have
 		worth = 0.1  // of the whole: a function is a place
 	)
-	left, depth := withCallees(unwrapped(of[0].Frames[len(of[0].Frames)-1])), 0.0
+	var middleware lines
+	for _, s := range of {
+		middleware.add(unwrapped(s.Frames[len(s.Frames)-1]), s.Value)
+	}
+	left, depth := middleware.withCallees(), 0.0
 	all, total := functionsIn(of), Sum(of)
 	rest := total
 	taken := map[int]bool{}
@@ -167,7 +196,7 @@ func divided(of []record.Stack, whole float64) (out []Site) {
 		switch {
 		case f.value >= most*total:
 			if f.depth > depth {
-				left, depth = f.place, f.depth
+				left, depth = f.withCallees(), f.depth
 			}
 			continue
 		case f.value < worth*whole, before > apart*f.value:
@@ -188,7 +217,7 @@ func divided(of []record.Stack, whole float64) (out []Site) {
 				place = g
 			}
 		}
-		site := place.place
+		site := place.withCallees()
 		site.Share = (f.value - before) / whole
 		rest -= f.value - before
 		out = append(out, site)
@@ -205,20 +234,21 @@ func divided(of []record.Stack, whole float64) (out []Site) {
 // that has most of what the service's own code has: the branch that requests take.
 func HalfSite(of []record.Stack, whole float64) (Site, bool) {
 	type sum struct {
-		place        Site
+		lines
 		value, depth float64 // depth: frames from the outermost, times value
 	}
 	sums := map[string]*sum{}
 	for _, s := range of {
 		seen := map[string]bool{}
 		for i, f := range s.Frames {
-			if seen[f.Function] || !Own(f) {
+			if seen[f.Function] || !Own(f) || handsOn(s.Frames[:i]) {
 				continue
 			}
 			seen[f.Function] = true
 			if sums[f.Function] == nil {
-				sums[f.Function] = &sum{place: withCallees(f)}
+				sums[f.Function] = &sum{}
 			}
+			sums[f.Function].add(f, s.Value)
 			sums[f.Function].value += s.Value
 			sums[f.Function].depth += s.Value * float64(len(s.Frames)-i)
 		}
@@ -246,8 +276,9 @@ func HalfSite(of []record.Stack, whole float64) (Site, bool) {
 	if best == nil || whole <= 0 {
 		return Site{}, false
 	}
-	best.place.Share = best.value / whole
-	return best.place, true
+	site := best.withCallees()
+	site.Share = best.value / whole
+	return site, true
 }
 
 // WaitSites returns the sites of waits, by their time.

@@ -109,3 +109,53 @@ func TestHalf(t *testing.T) {
 		t.Errorf("of nothing: %+v", p)
 	}
 }
+
+// A site is the line with most of its function's cost, and not the line that was seen first.
+func TestSiteIsTheHeaviestLine(t *testing.T) {
+	at := func(value float64, line int, stack string) record.Stack {
+		s := record.Stack{Frames: stackOf(stack), Value: value}
+		for i := range s.Frames {
+			s.Frames[i].Line = line
+		}
+		return s
+	}
+	var own, behind []record.Stack
+	for _, s := range []struct {
+		value float64
+		line  int
+	}{{5, 40}, {30, 55}, {20, 41}, {40, 55}} {
+		own = append(own, at(s.value, s.line, "runtime.mapassign < main.count"+handler))
+		behind = append(behind, at(s.value, s.line, "runtime.mapassign < example.org/lib.Count < net/http.HandlerFunc.ServeHTTP < main.counted"))
+	}
+	for name, of := range map[string][]record.Stack{"own": own, "behind a middleware": behind} {
+		if got := Sites(of); len(got) != 1 || got[0].Line != 55 || got[0].Share < 0.999 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if got, ok := HalfSite(own, Sum(own)); !ok || got.Line != 55 {
+		t.Errorf("with its callees: %+v", got)
+	}
+}
+
+// A branch is reached through the functions that nearly all of its stacks have; a middleware is
+// neither on the path nor the branch itself.
+func TestPath(t *testing.T) {
+	const root = " < main.query < main.list < main.handle < net/http.HandlerFunc.ServeHTTP < main.logged.func1 < net/http.HandlerFunc.ServeHTTP < net/http.(*conn).serve"
+	var of []record.Stack
+	for _, leaf := range []string{"main.a", "main.b", "main.c < main.sometimes"} {
+		of = append(of, record.Stack{Frames: stackOf(leaf + root), Value: 1})
+	}
+	if got := strings.Join(Path(of, "main.query"), " "); got != "main.handle main.list main.query" {
+		t.Errorf("%q", got)
+	}
+	if got := Path(of, "main.absent"); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+	of = nil // many handlers, each with little
+	for _, route := range []string{"a", "b", "c", "d", "e", "f"} {
+		of = append(of, record.Stack{Frames: stackOf("main." + route + " < net/http.HandlerFunc.ServeHTTP < main.logged.func1"), Value: 1})
+	}
+	if p, ok := HalfSite(of, 6); ok {
+		t.Errorf("a middleware: %+v", p)
+	}
+}

@@ -52,8 +52,8 @@ func Package(function string) string {
 
 // UserFrame returns the frame nearest the leaf that is the service's own code or, in a stack
 // without one, a dependency's. A middleware, which only calls the next handler, is not the place of
-// what that does: below it, the place is the dependency's handler. False: all frames are standard
-// library.
+// what that does: below it, the place is the handler of a dependency or of the standard library.
+// False: all frames are standard library.
 func UserFrame(frames []record.Frame) (record.Frame, bool) {
 	f, _, ok := userFrame(frames)
 	return f, ok
@@ -62,24 +62,49 @@ func UserFrame(frames []record.Frame) (record.Frame, bool) {
 // userFrame is UserFrame; at is the index of the middleware if the frame is the handler of a
 // dependency that the request was handed to, and otherwise -1.
 func userFrame(frames []record.Frame) (f record.Frame, at int, ok bool) {
-	nearest, outermost := -1, -1 // of the dependencies' frames so far
+	nearest, outermost := -1, -1 // of the dependencies' frames so far; outermost does not only hand on
 	for i, f := range frames {
 		switch {
 		case library(f):
-		case !imported(f) && outermost >= 0 && handsOn(frames[:i]):
+		case !imported(f) && !handsOn(frames[:i]):
+			return unwrapped(f), -1, true
+		case !imported(f) && outermost >= 0:
 			return unwrapped(frames[outermost]), i, true
 		case !imported(f):
+			if handler, ok := standardHandler(frames[:i]); ok {
+				return handler, -1, true
+			}
+			if nearest >= 0 {
+				return unwrapped(frames[nearest]), i, true
+			}
 			return unwrapped(f), -1, true
-		case nearest < 0:
-			nearest, outermost = i, i
-		case !handing(f):
-			outermost = i
+		default:
+			if nearest < 0 {
+				nearest = i
+			}
+			if !handing(f) {
+				outermost = i
+			}
 		}
 	}
 	if nearest < 0 {
 		return f, -1, false
 	}
 	return unwrapped(frames[nearest]), -1, true
+}
+
+// standardHandler returns the handler that a chain of handlers ends in, if it is the standard
+// library's, such as a file server or a reverse proxy: the type with the method, or the function
+// that http.HandlerFunc calls.
+func standardHandler(frames []record.Frame) (record.Frame, bool) {
+	i := slices.IndexFunc(frames, handing)
+	if i >= 0 && frames[i].Function == "net/http.HandlerFunc.ServeHTTP" {
+		i--
+	}
+	if i < 0 || !library(frames[i]) || Package(frames[i].Function) == "runtime" {
+		return record.Frame{}, false
+	}
+	return frames[i], true
 }
 
 // handsOn reports whether a function calls a handler; callees are its callees, the leaf first.
@@ -97,6 +122,7 @@ func handing(f record.Frame) bool {
 // nexts are functions of routers by which a middleware calls the next handler, or one of net/http.
 var nexts = Names{prefix: []string{"github.com/gin-gonic/gin.(*Context).Next", "github.com/gin-gonic/gin.Wrap",
 	"github.com/labstack/echo/v4.WrapHandler", "github.com/labstack/echo/v4.WrapMiddleware",
+	"github.com/labstack/echo/v4.(*Echo).", "github.com/labstack/echo/v4/middleware.",
 	"github.com/gofiber/fiber/v2.(*Ctx).Next", "github.com/gofiber/fiber/v3.(*DefaultCtx).Next",
 	"github.com/valyala/fasthttp/fasthttpadaptor.NewFastHTTPHandler", "github.com/grpc-ecosystem/go-grpc-middleware."}}
 

@@ -252,7 +252,7 @@ var (
 // describe stores a process's properties, and which debug interfaces it has.
 func describe(ctx context.Context, debug profiling.Address, watch *probe.Watcher, t *record.Target) {
 	if info := watch.Info(); info != nil {
-		t.Agent, t.Procs, t.Assembly = true, info.Procs, info.Assembly
+		t.Agent, t.Procs, t.Assembly, t.MemoryLimit = true, info.Procs, info.Assembly, info.MemoryLimit
 	}
 	if debug.URL != "" {
 		profiles := profiling.Pprof(ctx, debug)
@@ -261,6 +261,9 @@ func describe(ctx context.Context, debug profiling.Address, watch *probe.Watcher
 	}
 	if t.PID != 0 {
 		t.Quota, t.Shared = host.Quota(t.PID)
+		if !t.Agent {
+			t.MemoryLimit = host.MemoryLimit(t.PID)
+		}
 		p := host.ProgramOf(t.PID)
 		t.Program, t.Module, t.Package, t.Commit, t.Modified, t.NotGo = p.Name, p.Module, p.Package, p.Commit, p.Modified, p.NotGo
 	}

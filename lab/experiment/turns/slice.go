@@ -143,6 +143,7 @@ func (s *instance) runAtRate(ctx context.Context, rate float64, round int) (reco
 	r.Totals.Server = watch.Totals(carried.MeasureFrom(), carried.SendUntil(), served(&r))
 	if t := r.Totals.Server; t != nil && t.AllocsPerRequest >= 0 {
 		out.Allocs, out.AllocBytes = t.AllocsPerRequest*float64(served(&r)), t.BytesPerRequest*float64(served(&r))
+		out.MutexWait, out.GCPause = t.MutexWait*r.Length.Seconds(), paused(seen.series)
 	}
 	capacity.CheckSlice(&out, &r)
 	if !out.Met && out.Inconclusive == "" {
@@ -152,6 +153,17 @@ func (s *instance) runAtRate(ctx context.Context, rate float64, round int) (reco
 		out.Inconclusive = "a profile was being taken of the target"
 	}
 	return out, nil
+}
+
+// paused is the time in which the collector stopped the target's goroutines within the measured
+// windows, in seconds.
+func paused(series []record.Window) (seconds float64) {
+	for _, w := range series {
+		if w.Phase == record.PhaseMeasure && w.Server != nil {
+			seconds += w.Server.GCPauseMs / 1000
+		}
+	}
+	return seconds
 }
 
 // byGenerator explains why the load generator, not the target, may be the reason that an SLO
