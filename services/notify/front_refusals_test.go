@@ -4,8 +4,11 @@ package notify
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -179,5 +182,54 @@ func TestFrontDrain(t *testing.T) {
 	}
 	if err := <-stopped; err != nil {
 		t.Error(err)
+	}
+}
+
+// What is cut off when the time to stop is over is not stored: its clients will send it again.
+func TestFrontDrainCutsOff(t *testing.T) {
+	s, g := held(t, func(c *Config) { c.MaxPending = 1 })
+	url := "http://192.0.2.1/hook" // which never answers
+	if _, _, err := s.d.table.Subscribe(dispatch.SubscriptionRequest{URL: &url, Types: &[]string{"owed"}}); err != nil {
+		t.Fatal(err)
+	}
+	conns := make([]net.Conn, 11)
+	for i := range conns {
+		conn, err := net.Dial("tcp", s.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		conns[i] = conn
+	}
+	io.WriteString(conns[0], postOf("", `{"key":"k","type":"owed"}`))
+	<-g.syncs
+	for _, conn := range conns[1:] {
+		io.WriteString(conn, postOf("", unnamed))
+	}
+	for s.queued() < 10 {
+		time.Sleep(time.Millisecond) // until all were read
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error)
+	go func() { stopped <- s.front.Drain(ctx) }()
+	cancel()
+	for _, conn := range conns {
+		if n, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Errorf("%d bytes came", n)
+		}
+	}
+	for { // another that owes is refused with 429 before, and with 503 after the stop
+		_, _, err := s.d.acceptor.Accept(t.Context(), []*notice.Notice{aNotice("probe", "k", "owed")})
+		if r := (*refusal.Error)(nil); errors.As(err, &r) && r.Status == 503 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	close(g.tokens)
+	if err := <-stopped; err == nil || !strings.Contains(err.Error(), "11 requests") {
+		t.Error(err)
+	}
+	if _, next := s.d.store.Notices.Bounds(); next != 2 {
+		t.Errorf("%d notices are stored, want 1", next-1)
 	}
 }

@@ -335,8 +335,10 @@ func (w *answerer) Write(b []byte) (int, error) {
 // LameDuck ends each connection with its next answer.
 func (f *Front) LameDuck() { f.server.LameDuck() }
 
-// Drain answers what arrives, as httploop.Server's does, and ends the front.
+// Drain answers what arrives, as httploop.Server's does, and ends the front. When ctx ends, what
+// waits to be stored is refused, as its clients are cut off; what is being stored is waited for.
 func (f *Front) Drain(ctx context.Context) error {
+	defer context.AfterFunc(ctx, f.accept.Stop)()
 	err := f.server.Drain(ctx)
 	f.left()
 	f.mu.Lock()
