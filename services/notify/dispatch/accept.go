@@ -100,7 +100,7 @@ func (a *Acceptor) claim(ctx context.Context, notices []*notice.Notice) (c claim
 	return c, nil
 }
 
-// settle gives up a fresh notice's id, as that of a notice that is stored unless err refused it.
+// settle commits a fresh notice's id, or releases it if err refused the notice.
 func (a *Acceptor) settle(item dedup.Item, n *notice.Notice, err error) {
 	if err != nil {
 		a.options.IDs.Release(item.ID)
