@@ -163,7 +163,8 @@ type Front interface {
 	// The front accepts the connections that the kernel has queued and closes the listener
 	// (lameduck.Listener.Seal, or SealSocket for a front with its own accept loop), answers all
 	// requests that have arrived, and closes connections that have been idle for a while. Connections
-	// that remain when ctx ends are cut off, which is an error.
+	// that remain when ctx ends are cut off, which is an error. A Drain that lasts longer still is left
+	// behind: Running.Drain is called, and the process ends.
 	Drain(ctx context.Context) error
 }
 

@@ -150,8 +150,13 @@ func (p *process) drains() {
 	p.log.Info("draining", "timeout", p.options.drainTimeout.String())
 }
 
-// await waits until the work is finished, or until ctx (--drain-timeout) and lastWords are over.
-func (p *process) await(ctx context.Context, finished <-chan error) error {
+// late is the error of work that was not finished within --drain-timeout.
+func (p *process) late() error {
+	return fmt.Errorf("the drain did not finish within --drain-timeout %v", p.options.drainTimeout)
+}
+
+// await waits until the work is finished, or until ctx and lastWords are over, and then returns late.
+func (p *process) await(ctx context.Context, finished <-chan error, late error) error {
 	select {
 	case err := <-finished:
 		return err
@@ -161,7 +166,7 @@ func (p *process) await(ctx context.Context, finished <-chan error) error {
 	case err := <-finished: // its own account of what it left
 		return err
 	case <-time.After(lastWords):
-		return fmt.Errorf("the drain did not finish within --drain-timeout %v", p.options.drainTimeout)
+		return late
 	}
 }
 

@@ -163,6 +163,29 @@ func TestDrainThatNeverReturnsIsLeftBehind(t *testing.T) {
 	}
 }
 
+// The service has its quarter of the time, whatever its front does.
+func TestFrontThatNeverReturnsIsLeftBehind(t *testing.T) {
+	noLeaks(t)
+	hang := make(chan struct{})
+	defer close(hang)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	drained := false
+	code, _, stderr := run(ctx, func(context.Context, *Env) (Running, error) {
+		return Running{Front: hangingFront(hang), Drain: func(context.Context) error { drained = true; return nil }}, nil
+	}, "--drain-timeout=40ms")
+	if code != 1 || stderr != "toyd: requests were still under way when three quarters of --drain-timeout 40ms were over\n" || !drained {
+		t.Errorf("exit %d, stderr %q, drained: %v", code, stderr, drained)
+	}
+}
+
+// hangingFront is a front whose Drain waits for a channel.
+type hangingFront chan struct{}
+
+func (h hangingFront) LameDuck() {}
+
+func (h hangingFront) Drain(context.Context) error { <-h; return nil }
+
 func TestServiceAccountsForWhatItLeft(t *testing.T) {
 	noLeaks(t)
 	ctx, cancel := context.WithCancel(t.Context())

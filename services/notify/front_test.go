@@ -200,14 +200,22 @@ type gated struct {
 	wal.Backend
 	tokens chan struct{}
 	syncs  chan struct{}
-	full   atomic.Bool
-	vain   atomic.Int64 // writes while it was full
+	fails  atomic.Pointer[error] // of its writes; nil means that they succeed
+	vain   atomic.Int64          // writes that failed
+	admit  func(batch [][]byte) error
+}
+
+func (g *gated) Admit(batch [][]byte) error {
+	if g.admit == nil {
+		return nil
+	}
+	return g.admit(batch)
 }
 
 func (g *gated) Write(batches [][][]byte) error {
-	if g.full.Load() {
+	if err := g.fails.Load(); err != nil {
 		g.vain.Add(1)
-		return wal.ErrFull
+		return *err
 	}
 	return g.Backend.Write(batches)
 }
@@ -310,71 +318,6 @@ func TestFrontStoresTogether(t *testing.T) {
 	}
 	if syncs := 1 + len(g.syncs); syncs != 2 {
 		t.Errorf("%d notices took %d syncs", n+1, syncs)
-	}
-}
-
-// oneThenTen posts a notice, and ten more that wait together while the log syncs the first.
-func (s *fronted) oneThenTen(t *testing.T, g *gated) (first, rest func() map[int]int) {
-	const last = "Connection: close\r\n"
-	first = s.posts(t, postOf(last, `{"key":"k","type":"t"}`))
-	<-g.syncs
-	var others []string
-	for range 10 {
-		others = append(others, postOf(last, `{"key":"k","type":"t"}`))
-	}
-	rest = s.posts(t, others...)
-	for s.queued() < len(others) {
-		time.Sleep(time.Millisecond) // until all were read
-	}
-	return first, rest
-}
-
-// What is refused together is accepted as far as each for itself may be, and counted once.
-func TestFrontRefusesAsFewAsCanBe(t *testing.T) {
-	s, g := held(t, func(c *Config) { c.MaxPending = 4 })
-	url := "http://192.0.2.1/hook" // which never answers
-	if _, _, err := s.d.table.Subscribe(dispatch.SubscriptionRequest{URL: &url}); err != nil {
-		t.Fatal(err)
-	}
-	first, rest := s.oneThenTen(t, g)
-	close(g.tokens)
-	if a, b := first(), rest(); a[202] != 1 || b[202] != 3 || b[429] != 7 {
-		t.Errorf("statuses %v, then %v", a, b)
-	}
-	for s := range s.d.table.Statuses() {
-		if s.Counts.Accepted != 4 || s.Counts.Refused != 7 {
-			t.Errorf("counts %+v", s.Counts)
-		}
-	}
-}
-
-// A full disk is asked once for all that is stored together.
-func TestFrontDiskFull(t *testing.T) {
-	s, g := held(t, nil)
-	first, rest := s.oneThenTen(t, g)
-	g.full.Store(true)
-	close(g.tokens)
-	if a, b := first(), rest(); a[202] != 1 || b[507] != 10 {
-		t.Errorf("statuses %v, then %v", a, b)
-	}
-	if got := g.vain.Load(); got != 1 {
-		t.Errorf("%d writes", got)
-	}
-}
-
-// A stop answers what has arrived.
-func TestFrontDrain(t *testing.T) {
-	s, g := held(t, nil)
-	done := s.posts(t, postOf("", `{"key":"k","type":"t"}`))
-	<-g.syncs
-	stopped := make(chan error)
-	go func() { s.front.LameDuck(); stopped <- s.front.Drain(t.Context()) }()
-	close(g.tokens)
-	if got := done(); got[202] != 1 {
-		t.Errorf("statuses %v", got)
-	}
-	if err := <-stopped; err != nil {
-		t.Error(err)
 	}
 }
 

@@ -3,10 +3,10 @@ package api
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -227,52 +227,37 @@ func (f *Front) done(requests ...*httploop.Request) {
 // store answers batch after batch until no more requests will come.
 func (f *Front) store() {
 	notices := make([]*notice.Notice, 0, maxTogether)
-	for batch := f.next(nil); len(batch) > 0; batch = f.next(batch) {
+	for batch, waiting := f.next(nil); len(batch) > 0; batch, waiting = f.next(batch) {
 		notices = notices[:0]
 		for _, r := range batch {
 			notices = append(notices, r.Data.(*posted).notice)
 		}
-		f.answer(batch, notices)
+		failed := f.answer(batch, notices)
 		clear(notices)
 		f.done(batch...)
+		if failed != nil {
+			f.refuse(waiting, failed)
+		}
 	}
 }
 
-// answer stores notices and fills their requests' answers in. Those that are refused together are
-// tried by halves, since the cause may be one of them, or their number.
-func (f *Front) answer(requests []*httploop.Request, notices []*notice.Notice) {
-	attempt := f.accept.TryAccept
-	if len(notices) == 1 {
-		attempt = f.accept.Accept
-	}
-	receipts, _, err := attempt(f.ctx, notices)
-	switch half := len(notices) / 2; {
-	case err == nil:
-		for i, r := range requests {
-			f.received(&r.Response, receipts[i], notices[i])
-		}
-	case half == 0 || full(err):
-		for _, r := range requests {
+// answer stores notices and fills their requests' answers in. failed is as in Acceptor.AcceptEach.
+func (f *Front) answer(requests []*httploop.Request, notices []*notice.Notice) (failed error) {
+	receipts, refused, failed := f.accept.AcceptEach(f.ctx, notices)
+	for i, r := range requests {
+		if err := refused[notices[i]]; err != nil {
 			f.respond(&r.Response, err)
+			continue
 		}
-	default:
-		f.answer(requests[:half], notices[:half])
-		f.answer(requests[half:], notices[half:])
+		f.received(&r.Response, receipts[i], notices[i])
 	}
-}
-
-// full reports whether notices were refused because the disk is full, so that fewer of them would
-// be refused, too.
-func full(err error) bool {
-	r := (*refusal.Error)(nil)
-	return errors.As(err, &r) && r.Status == http.StatusInsufficientStorage
+	return failed
 }
 
 // next waits for requests and takes as many as are stored together; none means that no more will
-// come.
-func (f *Front) next(into []*httploop.Request) []*httploop.Request {
+// come. It returns also how many are left waiting.
+func (f *Front) next(into []*httploop.Request) (batch []*httploop.Request, waiting int) {
 	clear(into)
-	into = into[:0]
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for len(f.queue) == 0 && !f.ended {
@@ -283,11 +268,26 @@ func (f *Front) next(into []*httploop.Request) []*httploop.Request {
 		bytes += len(f.queue[n].Body)
 		n++
 	}
+	return f.take(into[:0], n), len(f.queue)
+}
+
+// take appends the first n requests of the queue. The lock is held.
+func (f *Front) take(into []*httploop.Request, n int) []*httploop.Request {
 	into = append(into, f.queue[:n]...)
-	left := copy(f.queue, f.queue[n:])
-	clear(f.queue[left:])
-	f.queue = f.queue[:left]
+	f.queue = slices.Delete(f.queue, 0, n)
 	return into
+}
+
+// refuse answers the first n requests of the queue, which have waited while the log was tried in
+// vain: trying it for them as well may take as long again, and for those behind them longer.
+func (f *Front) refuse(n int, err error) {
+	f.mu.Lock()
+	requests := f.take(nil, n)
+	f.mu.Unlock()
+	for _, r := range requests {
+		f.respond(&r.Response, err)
+	}
+	f.done(requests...)
 }
 
 // received answers for a notice as postNotices does.
@@ -335,8 +335,10 @@ func (w *answerer) Write(b []byte) (int, error) {
 // LameDuck ends each connection with its next answer.
 func (f *Front) LameDuck() { f.server.LameDuck() }
 
-// Drain answers what arrives, as httploop.Server's does, and ends the front.
+// Drain answers what arrives, as httploop.Server's does, and ends the front. When ctx ends, what
+// waits to be stored is refused, as its clients are cut off; what is being stored is waited for.
 func (f *Front) Drain(ctx context.Context) error {
+	defer context.AfterFunc(ctx, f.accept.Stop)()
 	err := f.server.Drain(ctx)
 	f.left()
 	f.mu.Lock()

@@ -51,46 +51,71 @@ type Receipt struct {
 // them all. Those whose ids were accepted before are left out. It returns how many deliveries are
 // owed.
 func (a *Acceptor) Accept(ctx context.Context, notices []*notice.Notice) (receipts []Receipt, deliveries int, err error) {
-	receipts, deliveries, err = a.TryAccept(ctx, notices)
-	if r := (*refusal.Error)(nil); errors.As(err, &r) && r.Status == http.StatusTooManyRequests {
-		a.options.Table.refused(notices)
-	}
-	return receipts, deliveries, err
-}
-
-// TryAccept is Accept for notices that the caller offers again in smaller groups when they are
-// refused: that does not count as refused.
-func (a *Acceptor) TryAccept(ctx context.Context, notices []*notice.Notice) (receipts []Receipt, deliveries int, err error) {
-	items := make([]dedup.Item, len(notices))
-	for i, n := range notices {
-		items[i] = dedup.Item{ID: n.ID, Content: n.Content()}
-	}
-	claims, err := a.options.IDs.ClaimAll(ctx, items)
-	if err != nil {
-		return nil, 0, refusal.New(http.StatusServiceUnavailable, "another request with this id has not ended; try again")
-	}
-	fresh := make([]*notice.Notice, 0, len(notices))
-	for i, claim := range claims {
-		if claim.Seq == 0 && claim.First == i {
-			fresh = append(fresh, notices[i])
-		}
-	}
-	if err = refuseOthers(notices, claims); err == nil && len(fresh) > 0 {
-		deliveries, err = a.store(fresh)
-	}
-	for i, claim := range claims {
-		switch n := notices[i]; {
-		case claim.Seq != 0 || claim.First != i:
-		case err != nil:
-			a.options.IDs.Release(n.ID)
-		default:
-			a.options.IDs.Commit(items[i], n.Seq, n.Timestamp())
-		}
-	}
+	c, err := a.claim(ctx, notices)
 	if err != nil {
 		return nil, 0, err
 	}
-	return receiptsOf(notices, claims), deliveries, nil
+	if err = refuseOthers(notices, c.claims); err == nil && len(c.fresh) > 0 {
+		deliveries, err = a.store(c.fresh)
+	}
+	for i := range notices {
+		if c.isFresh(i) {
+			a.settle(c.items[i], notices[i], err)
+		}
+	}
+	if err != nil {
+		if statusOf(err) == http.StatusTooManyRequests {
+			a.options.Table.refused(notices)
+		}
+		return nil, 0, err
+	}
+	return receiptsOf(notices, c.claims), deliveries, nil
+}
+
+// claimed are notices whose ids were looked up.
+type claimed struct {
+	items  []dedup.Item
+	claims []dedup.Claim
+	fresh  []*notice.Notice // whose ids are the caller's until settle
+}
+
+// isFresh reports whether the notice with index i is among those that are fresh.
+func (c *claimed) isFresh(i int) bool { return c.claims[i].Seq == 0 && c.claims[i].First == i }
+
+func (a *Acceptor) claim(ctx context.Context, notices []*notice.Notice) (c claimed, err error) {
+	c.items = make([]dedup.Item, len(notices))
+	for i, n := range notices {
+		c.items[i] = dedup.Item{ID: n.ID, Content: n.Content()}
+	}
+	c.claims, err = a.options.IDs.ClaimAll(ctx, c.items)
+	if err != nil {
+		return c, refusal.New(http.StatusServiceUnavailable, "another request with this id has not ended; try again")
+	}
+	c.fresh = make([]*notice.Notice, 0, len(notices))
+	for i, n := range notices {
+		if c.isFresh(i) {
+			c.fresh = append(c.fresh, n)
+		}
+	}
+	return c, nil
+}
+
+// settle commits a fresh notice's id, or releases it if err refused the notice.
+func (a *Acceptor) settle(item dedup.Item, n *notice.Notice, err error) {
+	if err != nil {
+		a.options.IDs.Release(item.ID)
+		return
+	}
+	a.options.IDs.Commit(item, n.Seq, n.Timestamp())
+}
+
+// statusOf is the status of a refusal; 0 of another error.
+func statusOf(err error) int {
+	r := (*refusal.Error)(nil)
+	if !errors.As(err, &r) {
+		return 0
+	}
+	return r.Status
 }
 
 // refuseOthers refuses notices whose ids belong to others: all of them, so that a batch stays
@@ -99,8 +124,7 @@ func refuseOthers(notices []*notice.Notice, claims []dedup.Claim) error {
 	var bad []BadLine
 	for i, claim := range claims {
 		if n := notices[i]; claim.Other && len(bad) < MaxBadLines {
-			bad = append(bad, BadLine{Line: n.Line, Field: "id",
-				Error: fmt.Sprintf("id %q stands for a notice with another key, type or payload; give this one an id of its own", n.ID)})
+			bad = append(bad, BadLine{Line: n.Line, Field: "id", Error: belongsToOther(n).Text})
 		}
 	}
 	switch {
@@ -110,6 +134,12 @@ func refuseOthers(notices []*notice.Notice, claims []dedup.Claim) error {
 		return RefuseLines(http.StatusConflict, bad)
 	}
 	return &refusal.Error{Status: http.StatusConflict, Field: "id", Text: bad[0].Error}
+}
+
+// belongsToOther refuses a notice whose id belongs to another.
+func belongsToOther(n *notice.Notice) *refusal.Error {
+	return &refusal.Error{Status: http.StatusConflict, Field: "id",
+		Text: fmt.Sprintf("id %q stands for a notice with another key, type or payload; give this one an id of its own", n.ID)}
 }
 
 func receiptsOf(notices []*notice.Notice, claims []dedup.Claim) []Receipt {
@@ -125,17 +155,24 @@ func receiptsOf(notices []*notice.Notice, claims []dedup.Claim) []Receipt {
 
 var foundMatches = sync.Pool{New: func() any { return new(matches) }}
 
+func (m *matches) release() {
+	m.reset()
+	foundMatches.Put(m)
+}
+
 // store appends notices to the log and routes them, in the order of their numbers.
 func (a *Acceptor) store(notices []*notice.Notice) (deliveries int, err error) {
 	found := foundMatches.Get().(*matches)
-	defer func() {
-		found.reset()
-		foundMatches.Put(found)
-	}()
+	defer found.release()
 	owed, err := a.admit(notices, found)
 	if err != nil {
 		return 0, err
 	}
+	return a.append(notices, owed, found)
+}
+
+// append is store for notices that were admitted.
+func (a *Acceptor) append(notices []*notice.Notice, owed int, found *matches) (deliveries int, err error) {
 	now, room := time.Now().UnixNano(), 0
 	for _, n := range notices {
 		n.Accepted = now
