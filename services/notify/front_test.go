@@ -166,7 +166,7 @@ func TestFrontAnswers(t *testing.T) {
 		{"an upgrade that is not served here", postOf("Connection: close, Upgrade\r\nUpgrade: websocket\r\n", with("ke")), 1},
 		{"a client that waits for 100 Continue", postOf("Expect: 100-continue\r\n"+last, with("kf")), 1},
 		{"another expectation", postOf("Expect: more\r\n"+last, with("kg")), 0},
-		{"a cookie", postOf("Cookie: a=b\r\n"+last, with("kh")), 0},
+		{"a cookie", postOf("Cookie: a=b\r\n"+last, with("kh")), 1},
 		{"trailers", postOf("TE: trailers\r\n"+last, with("ki")), 0},
 		{"a page", postOf("Origin: https://example.com\r\n"+last, with("l")), 0},
 		{"a name that is known", strings.Replace(postOf(last, with("m")), "127.0.0.1:80", "notify.example", 1), 1},
