@@ -31,7 +31,7 @@ func bad(text string) *Refusal { return &Refusal{http.StatusBadRequest, text} }
 var (
 	errLine     = bad("the first line is not METHOD TARGET HTTP/1.1")
 	errBareLF   = bad("a line of the head ends with a line feed alone")
-	errTarget   = bad("the target is no path and no http URL")
+	errTarget   = bad("the target is no path and no http or https URL")
 	errField    = bad("a header field is not NAME: VALUE in allowed characters, on one line")
 	errHost     = bad("HTTP/1.1 needs the header Host, once and with a host")
 	errLength   = bad("Content-Length is not one number")
@@ -214,7 +214,7 @@ func (h *Head) parseLine(line string) *Refusal {
 	case err != nil, method == http.MethodConnect:
 		return errTarget
 	case target[0] == '/', target == "*":
-	case !strings.EqualFold(u.Scheme, "http") || u.Host == "" || u.User != nil:
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil: // whatever the connection is (RFC 9112, 3.2.2); the scheme is in lower case
 		return errTarget
 	}
 	h.Path, h.Query, h.Host = u.Path, u.RawQuery, u.Host
