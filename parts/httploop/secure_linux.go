@@ -18,7 +18,7 @@ type secure struct {
 	*tls.Conn
 	under *transport
 	over  bool // Read has failed, and will again
-	part  bool // a part of a record has arrived, and nothing of what is in it
+	part  bool // a part of a record has arrived
 }
 
 // shake makes the handshake of a client and passes its connection to a loop.
@@ -111,7 +111,7 @@ func (s *secure) receive(c *conn, b []byte) (n int, errno unix.Errno) {
 		return 0, unix.ECONNRESET
 	}
 	c.count()
-	s.part = n == 0 && !s.over && (arrived || s.part)
+	s.part = !s.over && t.cut.within()
 	if n > 0 || s.over {
 		return n, 0
 	}

@@ -197,25 +197,25 @@ func (s *served) raw(t *testing.T) (*net.TCPConn, *tls.Conn, *records) {
 	}
 	t.Cleanup(func() { tcp.Close() })
 	tcp.SetDeadline(time.Now().Add(patience))
-	kept := &records{TCPConn: tcp.(*net.TCPConn)}
+	kept := &records{Conn: tcp}
 	c := tls.Client(kept, &tls.Config{InsecureSkipVerify: true})
 	if err := c.Handshake(); err != nil {
 		t.Fatal(err)
 	}
 	kept.keep = true
-	return kept.TCPConn, c, kept
+	return tcp.(*net.TCPConn), c, kept
 }
 
 // records keeps what is written to it, from some time on.
 type records struct {
-	*net.TCPConn
+	net.Conn
 	keep bool
 	kept []byte
 }
 
 func (r *records) Write(b []byte) (int, error) {
 	if !r.keep {
-		return r.TCPConn.Write(b)
+		return r.Conn.Write(b)
 	}
 	r.kept = append(r.kept, b...)
 	return len(b), nil
