@@ -299,7 +299,7 @@ func (c *conn) flush() bool {
 			// The last response carries Connection: close if it is known to be the last.
 			last := r.Last || c.inFlight == 0 && c.current == nil && c.start == len(c.buf) && !c.readable && (c.ended || l.server.lame.Load())
 			c.closing, c.asked = c.closing || last, c.asked || r.Last
-			b = r.Response.AppendTo(b, r.Method, l.date, last)
+			b = r.Response.AppendTo(b, &r.Head, l.date, last)
 			l.recycle(r)
 		}
 		l.out = b

@@ -167,6 +167,32 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// A client of HTTP/1.0 keeps its connection where it asks for it.
+func TestHTTP10(t *testing.T) {
+	s := serve(t, Options{})
+	c := s.dial()
+	for range 3 {
+		c.send("POST /a HTTP/1.0\r\nConnection: Keep-Alive\r\nContent-Length: 3\r\n\r\nabc")
+		if resp, body := c.answer("POST"); body != "POST /a  abc" || resp.Header.Get("Connection") != "keep-alive" || resp.ContentLength != 12 {
+			t.Errorf("%v %q", resp, body)
+		}
+	}
+	c.send("GET /a HTTP/1.0\r\n\r\n" + get)
+	if resp, body := c.answer("GET"); body != "GET /a  " || !resp.Close {
+		t.Errorf("%v %q", resp, body)
+	}
+	c.end()
+	coded := s.dial()
+	coded.send("POST /a HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + get)
+	if resp, _ := coded.answer("POST"); resp.StatusCode != 400 || !resp.Close {
+		t.Errorf("%v", resp)
+	}
+	coded.end()
+	if got := s.Stats(); got.Requests != 4 || got.Accepted != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // Responses come in the order of the requests, regardless of the order of completion and of the
 // pieces in which they arrived.
 func TestOrder(t *testing.T) {

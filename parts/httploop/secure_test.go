@@ -63,7 +63,7 @@ func TestOverTLS(t *testing.T) {
 	everywhere = selfSigned(t)
 	t.Cleanup(func() { everywhere = nil })
 	for name, test := range map[string]func(*testing.T){
-		"answers": TestAnswers, "order": TestOrder, "refuses": TestRefuses, "bodies": TestBodies, "alone": TestUnsafeMethodsRunAlone,
+		"answers": TestAnswers, "HTTP/1.0": TestHTTP10, "order": TestOrder, "refuses": TestRefuses, "bodies": TestBodies, "alone": TestUnsafeMethodsRunAlone,
 		"timeouts": TestTimeouts, "half closed": TestHalfClosed, "gone": TestGone, "drain": TestDrain, "late": TestDrainAnswersLateRequests,
 		"cut off": TestCutOff, "buffered": TestMaxBuffered, "silent": TestSilentConnectionsHoldNoBuffer, "room": TestRefusedForRoomIsNotReset,
 		"given back": TestBufferedIsGivenBack, "slow": TestSlowClientsGiveWay, "leaves": TestLeaves, "behind": TestLeavesBehindRequestsUnderWay,

@@ -176,6 +176,8 @@ func TestFrontAnswers(t *testing.T) {
 		{"chunks", "POST /v1/notices HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n" + last + "\r\n" + inChunks(with("pp"), 20), 1},
 		{"chunks of a large notice", "POST /v1/notices HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n" + last + "\r\n" + inChunks(strings.Replace(with("pq"), "<b>", long, 1), 9999), 0},
 		{"chunks of too large a notice", "POST /v1/notices HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n" + last + "\r\n" + inChunks(strings.Replace(with("pr"), "<b>", strings.Repeat(long, 3), 1), 9999), 0},
+		{"HTTP/1.0", strings.Replace(postOf("", with("ps")), "HTTP/1.1", "HTTP/1.0", 1), 1},
+		{"HTTP/1.0 that keeps its connection", strings.Replace(postOf("Connection: keep-alive\r\n", with("pt")), "HTTP/1.1", "HTTP/1.0", 1) + postOf(last, with("pu")), 2},
 		{"another method", "PUT /v1/notices HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n" + last + "\r\n", 0},
 		{"another route", "GET /v1/stats HTTP/1.1\r\nHost: x\r\nX-Y: z\r\n" + last + "\r\n", 0},
 		{"no route", "GET /v1/nothing HTTP/1.1\r\nHost: x\r\n" + last + "\r\n", 0},

@@ -115,6 +115,7 @@ func (h *Head) Parse(head []byte, maxBody int) (b Body, err *Refusal) {
 		return b, err
 	}
 	var lengths, hosts, codings int
+	var kept bool // HTTP/1.0 that asks for another request on its connection
 	var length, coding, trailer string
 	for {
 		line, rest = cutLine(rest)
@@ -151,8 +152,9 @@ func (h *Head) Parse(head []byte, maxBody int) (b Body, err *Refusal) {
 				trailer += "," + value
 			}
 		case len("Connection"):
-			if strings.EqualFold(name, "Connection") && hasToken(value, "close") {
-				h.Last = true
+			if strings.EqualFold(name, "Connection") {
+				h.Last = h.Last || hasToken(value, "close")
+				kept = kept || h.old && hasToken(value, "keep-alive")
 			}
 		case len("Content-Length"):
 			if strings.EqualFold(name, "Content-Length") {
@@ -165,6 +167,9 @@ func (h *Head) Parse(head []byte, maxBody int) (b Body, err *Refusal) {
 				coding = value
 			}
 		}
+	}
+	if h.old && !(kept && (lengths > 0 || h.Method == http.MethodGet || h.Method == http.MethodHead)) {
+		h.Last = true // also where its end is not certain: a body may follow
 	}
 	switch {
 	case hosts > 1 || hosts == 0 && !h.old:
@@ -198,7 +203,7 @@ func (h *Head) parseLine(line string) *Refusal {
 	switch {
 	case version == "HTTP/1.1":
 	case version == "HTTP/1.0":
-		h.old, h.Last = true, true // one request per connection: keep-alive was never agreed on
+		h.old = true
 	case len(version) == len("HTTP/1.1") && strings.HasPrefix(version, "HTTP/") && version[6] == '.' && digit(version[5]) && digit(version[7]):
 		return errVersion
 	default:

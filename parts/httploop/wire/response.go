@@ -30,16 +30,19 @@ func (p *Response) Add(name, value string) {
 // Reset empties the answer and keeps its memory.
 func (p *Response) Reset() { *p = Response{Fields: p.Fields[:0], Body: p.Body[:0]} }
 
-// AppendTo appends the response to a request of the given method to b. date is a whole line.
-func (p *Response) AppendTo(b []byte, method string, date []byte, closing bool) []byte {
+// AppendTo appends the response to a request to b. date is a whole line.
+func (p *Response) AppendTo(b []byte, h *Head, date []byte, closing bool) []byte {
 	if p.Status < 200 || p.Status > 599 {
 		p.Status = http.StatusInternalServerError
 	}
 	b = append(b, statusLines[p.Status-200]...)
 	b = append(b, date...)
 	b = append(b, p.Fields...)
-	if closing {
+	switch {
+	case closing:
 		b = append(b, "Connection: close\r\n"...)
+	case h.old: // otherwise its client would end the connection
+		b = append(b, "Connection: keep-alive\r\n"...)
 	}
 	if p.Status == http.StatusNoContent || p.Status == http.StatusNotModified {
 		return append(b, "\r\n"...)
@@ -47,7 +50,7 @@ func (p *Response) AppendTo(b []byte, method string, date []byte, closing bool) 
 	b = append(b, "Content-Length: "...)
 	b = strconv.AppendInt(b, int64(len(p.Body)), 10)
 	b = append(b, "\r\n\r\n"...)
-	if method == http.MethodHead {
+	if h.Method == http.MethodHead {
 		return b
 	}
 	return append(b, p.Body...)
