@@ -59,8 +59,8 @@ type Options struct {
 	// need a TLS handshake for that. Default 65,536. The bound of the listener's door (lameduck.Listener.Door) holds, too.
 	MaxConnections int
 	// MaxBuffered limits the bytes of all buffers: of requests without a response, and of unread
-	// responses. Above it, clients that have not read theirs for a second are cut off, and if that
-	// does not suffice, a client is answered 503. Default MaxHead for each of MaxConnections.
+	// responses. Above it, clients that have read nothing of theirs for a second are cut off, and if
+	// that does not suffice, a client is answered 503. Default MaxHead for each of MaxConnections.
 	MaxBuffered  int
 	MaxPipelined int // unanswered requests of one connection; more wait in its socket; default 64
 
@@ -89,7 +89,7 @@ type Options struct {
 
 	Log *slog.Logger // nil means none
 
-	slow time.Duration // a client that has not read for that long gives way to others; default 1 s
+	slow time.Duration // a client that has read nothing for that long gives way to others; default 1 s
 	lull time.Duration // silence after which Drain ends a connection; default lameduck.Lull
 }
 

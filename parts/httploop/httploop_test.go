@@ -95,18 +95,6 @@ func (s *served) dial() *client {
 	return &client{c, s.t, bufio.NewReader(c)}
 }
 
-// turns waits until the first loop has begun a number of further turns.
-func (s *served) turns(n int) {
-	s.mu.Lock()
-	first := s.loops[0]
-	s.mu.Unlock()
-	for range n {
-		begun := make(chan bool)
-		first.post(func() { close(begun) })
-		<-begun
-	}
-}
-
 // stream is a connection of a client, with or without TLS.
 type stream interface {
 	net.Conn

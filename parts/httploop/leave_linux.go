@@ -17,7 +17,7 @@ import (
 
 // leave passes a connection to the service, as soon as the earlier requests have their responses.
 func (c *conn) leave(reason string) {
-	if c.inFlight > 0 || len(c.out) > 0 {
+	if c.inFlight > 0 || c.unsent() {
 		c.alone = true // proceed parses it again then
 		return
 	}

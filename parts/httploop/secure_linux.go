@@ -103,7 +103,7 @@ func (s *secure) receive(c *conn, b []byte) (n int, errno unix.Errno) {
 	t.keep()
 	if l.sealed = t.out; len(t.out) > 0 { // an alert, or new keys
 		if rest := c.send(t.out); len(rest) > 0 {
-			c.out = bytes.Clone(rest)
+			c.records = bytes.Clone(rest)
 		}
 	}
 	t.out = nil

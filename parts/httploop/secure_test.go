@@ -66,7 +66,7 @@ func TestOverTLS(t *testing.T) {
 		"answers": TestAnswers, "HTTP/1.0": TestHTTP10, "order": TestOrder, "refuses": TestRefuses, "bodies": TestBodies, "alone": TestUnsafeMethodsRunAlone,
 		"timeouts": TestTimeouts, "half closed": TestHalfClosed, "gone": TestGone, "drain": TestDrain, "late": TestDrainAnswersLateRequests,
 		"cut off": TestCutOff, "buffered": TestMaxBuffered, "silent": TestSilentConnectionsHoldNoBuffer, "room": TestRefusedForRoomIsNotReset,
-		"given back": TestBufferedIsGivenBack, "slow": TestSlowClientsGiveWay, "leaves": TestLeaves, "behind": TestLeavesBehindRequestsUnderWay,
+		"given back": TestBufferedIsGivenBack, "large": TestLargeAnswers, "slow": TestSlowClientsGiveWay, "leaves": TestLeaves, "behind": TestLeavesBehindRequestsUnderWay,
 		"continues": TestContinuesOnce, "desync": TestNoDesync,
 		"returns": TestReturns, "returns less often": TestReturnsLessOften, "pipelined": TestReturnsBetweenPipelined, "drain of returning": TestDrainOfReturning,
 		"returns without loss": TestReturnsWithoutLoss, "returns without files": TestReturnsWithoutFiles,
