@@ -138,6 +138,7 @@ type Stats struct {
 	Overfull    uint64 // connections refused because MaxConnections were open or MaxBuffered bytes taken
 	Requests    uint64 // handed to Turn
 	Turns       uint64 // calls of Turn
+	Elsewhere   uint64 // had by another server on connections that left
 	Refused     uint64 // answered 4xx or 5xx without the service, or cut off as too slow
 }
 
@@ -148,8 +149,8 @@ const leaves = "a connection was handed over to net/http for a request, which co
 func (s *Server) HandedOver() map[string]uint64 { return s.handed.Counts() }
 
 type counts struct {
-	connections, buffered                        atomic.Int64
-	accepted, overfull, requests, turns, refused atomic.Uint64
+	connections, buffered                                   atomic.Int64
+	accepted, overfull, requests, turns, elsewhere, refused atomic.Uint64
 }
 
 // Server serves HTTP/1.1 connections on event loops. New creates it.
@@ -266,5 +267,5 @@ func (s *Server) Drain(ctx context.Context) error {
 func (s *Server) Stats() Stats {
 	c := &s.counts
 	return Stats{Connections: c.connections.Load(), Buffered: c.buffered.Load(), Accepted: c.accepted.Load(), Overfull: c.overfull.Load(),
-		Requests: c.requests.Load(), Turns: c.turns.Load(), Refused: c.refused.Load()}
+		Requests: c.requests.Load(), Turns: c.turns.Load(), Elsewhere: c.elsewhere.Load(), Refused: c.refused.Load()}
 }

@@ -57,7 +57,7 @@ func (l *loop) shake(fd int, remote netip.AddrPort) {
 				reason = ReasonHTTP2
 			}
 			s.handed.Add(reason)
-			s.options.Leave(lameduck.Handed{TCPConn: conn, Unread: t.hello, Gone: s.gone()})
+			s.options.Leave(lameduck.Handed{TCPConn: conn, Unread: t.hello, Gone: s.gone(), Served: s.servedElsewhere})
 			return
 		}
 		s.counts.refused.Add(1)
