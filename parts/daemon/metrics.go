@@ -52,6 +52,13 @@ func (e *Env) ExposeHandedOver(prefix, help string, counts func() map[string]uin
 	}, Metric{Name: name, Help: help, Labels: []string{"reason"}})
 }
 
+// ExposeElsewhere registers the metric handed_over_requests_total, of the requests on connections
+// that event loops have handed over.
+func (e *Env) ExposeElsewhere(prefix string, count func() uint64) error {
+	return e.Expose(prefix, nil, Metric{Name: "handed_over_requests_total", Help: "requests that net/http received on connections that event loops had handed over",
+		Read: func() float64 { return float64(count()) }})
+}
+
 type exposition struct {
 	metrics   []Metric
 	collect   func(Set)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,7 +151,8 @@ func TestSlowClientsGiveWay(t *testing.T) {
 		status int
 	}{{time.Nanosecond, http.StatusOK}, {time.Hour, http.StatusServiceUnavailable}} {
 		const size = 16 << 20 // more than the buffers of two sockets
-		s := serve(t, Options{MaxHead: 1024, MaxBuffered: 1 << 20, WriteTimeout: 2 * time.Hour, slow: tt.slow, Turn: func(_ int, requests []*Request) {
+		var ticks atomic.Int64
+		s := serve(t, Options{MaxHead: 1024, MaxBuffered: 1 << 20, WriteTimeout: 2 * time.Hour, slow: tt.slow, Loops: 1, Tick: func(int) { ticks.Add(1) }, Turn: func(_ int, requests []*Request) {
 			for _, r := range requests {
 				if r.Path == "/large" {
 					r.Response.Body = append(r.Response.Body, make([]byte, size)...)
@@ -163,7 +165,8 @@ func TestSlowClientsGiveWay(t *testing.T) {
 			s.dial().send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
 		}
 		servicetest.Await(t, func() string { return "large responses that are not read" }, func() bool { n := s.Stats(); return n.Requests+n.Overfull == 3 })
-		s.turns(2) // all are flushed, and time has passed since
+		began := ticks.Load() // all are flushed at the next, and after it the loop looks for slow ones again
+		servicetest.Await(t, func() string { return "ticks" }, func() bool { return ticks.Load() >= began+3 })
 		c := s.dial()
 		c.send(get)
 		if resp, _ := c.answer("GET"); resp.StatusCode != tt.status {

@@ -1,7 +1,6 @@
 package httploop
 
 import (
-	"bytes"
 	"net/netip"
 	"time"
 
@@ -35,7 +34,12 @@ type conn struct {
 	first, final *Request // requests without a response, in order
 	inFlight     int      // number of those
 
-	out []byte // bytes that the socket did not accept
+	records  []byte    // of TLS, that the socket did not accept
+	out      []byte    // what follows them, before TLS
+	large    []byte    // what follows out: the body of a large response, which is not copied
+	at       int       // bytes of large that were sent
+	released func()    // of large
+	accepted time.Time // when the socket last accepted bytes, or did not at first
 
 	held int // bytes of its buffers, as counted in Stats
 	left int // part of held: a former buffer that only the views of a head still use
@@ -121,7 +125,8 @@ func (c *conn) abort() {
 	if c.dead {
 		return
 	}
-	c.dead, c.closing, c.out, c.deadline = true, true, nil, time.Time{}
+	c.dead, c.closing, c.deadline = true, true, time.Time{}
+	c.clear()
 	if c.secure != nil {
 		c.secure.under.in = nil
 	}
@@ -159,7 +164,7 @@ func (c *conn) letGo() {
 }
 
 func (c *conn) count() {
-	held := cap(c.buf) + c.left + cap(c.out)
+	held := cap(c.buf) + c.left + cap(c.records) + cap(c.out) + cap(c.large)
 	if c.secure != nil {
 		held += cap(c.secure.under.in)
 	}
@@ -187,17 +192,22 @@ func (l *loop) overfull(more int) bool {
 	return l.server.counts.buffered.Load()+int64(more) > int64(l.server.options.MaxBuffered)
 }
 
-// cutSlowest cuts off the client of this loop that has not read its responses for the longest time,
-// and reports whether there was one.
+// cutSlowest cuts off the client of this loop that has read nothing of its responses for the longest
+// time, and reports whether there was one. Where there was none it looks again after the next tick
+// only, since it looks at all connections.
 func (l *loop) cutSlowest() bool {
+	if l.ticked.Equal(l.spared) {
+		return false
+	}
 	var slowest *conn
-	last := l.now.Add(l.server.options.WriteTimeout - l.server.options.slow)
+	last := l.now.Add(-l.server.options.slow)
 	for _, c := range l.conns {
-		if c != nil && len(c.out) > 0 && c.phase == writing && c.deadline.Before(last) {
-			slowest, last = c, c.deadline
+		if c != nil && c.phase == writing && c.unsent() && c.accepted.Before(last) {
+			slowest, last = c, c.accepted
 		}
 	}
 	if slowest == nil {
+		l.spared = l.ticked
 		return false
 	}
 	l.server.counts.refused.Add(1)
@@ -226,6 +236,9 @@ func (l *loop) request(c *conn) *Request {
 }
 
 func (l *loop) recycle(r *Request) {
+	if r.Released != nil {
+		r.Released()
+	}
 	if len(l.spare) < maxSpare {
 		r.reset()
 		l.spare = append(l.spare, r)
@@ -280,75 +293,4 @@ func (c *conn) proceed() {
 	}
 	c.read()
 	c.settle()
-}
-
-// flush writes responses, and reports whether the socket accepted all of them.
-func (c *conn) flush() bool {
-	l := c.loop
-	if len(c.out) > 0 {
-		if c.out = c.send(c.out); len(c.out) > 0 || c.dead {
-			return false
-		}
-		c.out = nil
-		c.count()
-	}
-	for c.first != nil && c.first.answered {
-		b := l.out[:0]
-		for c.first != nil && c.first.answered && len(b) < maxOut {
-			r := c.pop()
-			// The last response carries Connection: close if it is known to be the last.
-			last := r.Last || c.inFlight == 0 && c.current == nil && c.start == len(c.buf) && !c.readable && (c.ended || l.server.lame.Load())
-			c.closing, c.asked = c.closing || last, c.asked || r.Last
-			b = r.Response.AppendTo(b, r.Method, l.date, last)
-			l.recycle(r)
-		}
-		l.out = b
-		if rest := c.write(b); len(rest) > 0 && !c.dead {
-			if c.out = rest; cap(rest) > 4*maxOut {
-				l.out, l.sealed = nil, nil // one is the connection's now: a large response is not copied
-			} else {
-				c.out = bytes.Clone(rest)
-			}
-			c.count()
-			c.settle()
-			for l.overfull(0) && l.cutSlowest() {
-			}
-			return false
-		}
-		if c.dead {
-			return false
-		}
-	}
-	return true
-}
-
-// write sends bytes, through TLS if there is any, and returns those that the socket did not accept.
-func (c *conn) write(b []byte) []byte {
-	if c.secure != nil {
-		sealed, err := c.secure.seal(c.loop, b)
-		if err != nil {
-			c.abort()
-			return nil
-		}
-		b = sealed
-	}
-	return c.send(b)
-}
-
-// send returns the bytes that the socket did not accept.
-func (c *conn) send(b []byte) []byte {
-	for len(b) > 0 {
-		n, errno := send(c.fd, b)
-		switch errno {
-		case 0:
-			b = b[n:]
-		case unix.EINTR:
-		case unix.EAGAIN:
-			return b
-		default:
-			c.abort()
-			return nil
-		}
-	}
-	return nil
 }

@@ -48,7 +48,6 @@ func (s *Screen) Denies(r *Request) (reason string) {
 // Header fields that are denied. Most names differ from them in length.
 const (
 	fieldOrigin  = "Origin"
-	fieldCookie  = "Cookie"
 	fieldTE      = "TE"
 	fieldUpgrade = "Upgrade"
 	fieldSite    = "Sec-Fetch-Site"
@@ -60,9 +59,6 @@ func (s *Screen) denies(f *wire.Field) (name string) {
 	case len(fieldOrigin): // a page sent it: the guard decides, and its answer has more fields
 		if f.Is(fieldOrigin) {
 			return fieldOrigin
-		}
-		if !s.Pages && f.Is(fieldCookie) {
-			return fieldCookie
 		}
 	case len(fieldSite):
 		if f.Is(fieldSite) && f.Value != "none" && f.Value != "same-origin" {

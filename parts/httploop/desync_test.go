@@ -87,10 +87,14 @@ func newAttack(random *rand.Rand) attack {
 	fill := func(text string) string {
 		return strings.NewReplacer("%d", fmt.Sprint(len(body)), "%x", fmt.Sprintf("%x", len(body)), "%X", fmt.Sprintf("%X", len(body))).Replace(text)
 	}
-	fields := []string{"Host: 127.0.0.1\r\n", fill(f.fields), extras[random.IntN(len(extras))]}
+	version, extra := "HTTP/1.1", extras[random.IntN(len(extras))]
+	if random.IntN(4) == 0 {
+		version, extra = "HTTP/1.0", "Connection: keep-alive\r\n"
+	}
+	fields := []string{"Host: 127.0.0.1\r\n", fill(f.fields), extra}
 	random.Shuffle(len(fields), func(i, j int) { fields[i], fields[j] = fields[j], fields[i] })
-	a := attack{text: "POST /a HTTP/1.1\r\n" + strings.Join(fields, "") + "\r\n" + fill(f.before) + body + f.after}
-	if f.good {
+	a := attack{text: "POST /a " + version + "\r\n" + strings.Join(fields, "") + "\r\n" + fill(f.before) + body + f.after}
+	if f.good && (version == "HTTP/1.1" || strings.HasPrefix(f.fields, "Content-Length")) {
 		a.body = body
 		if strings.HasPrefix(f.before, firstChunk) {
 			a.body = "abc" + body

@@ -73,7 +73,7 @@ func (c *conn) settle() {
 	options := &c.loop.server.options
 	next, patience := waiting, options.IdleTimeout
 	switch {
-	case len(c.out) > 0:
+	case c.unsent():
 		next, patience = writing, options.WriteTimeout
 	case c.inFlight > 0:
 		next, patience = working, 0
@@ -81,6 +81,9 @@ func (c *conn) settle() {
 		next, patience = reading, options.ReadTimeout
 	case c.phase == fresh:
 		next = fresh
+	}
+	if next == writing && c.phase != writing {
+		c.accepted = c.loop.now
 	}
 	switch {
 	case next == c.phase, next == reading && c.phase == fresh: // counts from the first byte, not the last

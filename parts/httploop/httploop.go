@@ -59,8 +59,8 @@ type Options struct {
 	// need a TLS handshake for that. Default 65,536. The bound of the listener's door (lameduck.Listener.Door) holds, too.
 	MaxConnections int
 	// MaxBuffered limits the bytes of all buffers: of requests without a response, and of unread
-	// responses. Above it, clients that have not read theirs for a second are cut off, and if that
-	// does not suffice, a client is answered 503. Default MaxHead for each of MaxConnections.
+	// responses. Above it, clients that have read nothing of theirs for a second are cut off, and if
+	// that does not suffice, a client is answered 503. Default MaxHead for each of MaxConnections.
 	MaxBuffered  int
 	MaxPipelined int // unanswered requests of one connection; more wait in its socket; default 64
 
@@ -89,7 +89,7 @@ type Options struct {
 
 	Log *slog.Logger // nil means none
 
-	slow time.Duration // a client that has not read for that long gives way to others; default 1 s
+	slow time.Duration // a client that has read nothing for that long gives way to others; default 1 s
 	lull time.Duration // silence after which Drain ends a connection; default lameduck.Lull
 }
 
@@ -138,6 +138,7 @@ type Stats struct {
 	Overfull    uint64 // connections refused because MaxConnections were open or MaxBuffered bytes taken
 	Requests    uint64 // handed to Turn
 	Turns       uint64 // calls of Turn
+	Elsewhere   uint64 // had by another server on connections that left
 	Refused     uint64 // answered 4xx or 5xx without the service, or cut off as too slow
 }
 
@@ -148,8 +149,8 @@ const leaves = "a connection was handed over to net/http for a request, which co
 func (s *Server) HandedOver() map[string]uint64 { return s.handed.Counts() }
 
 type counts struct {
-	connections, buffered                        atomic.Int64
-	accepted, overfull, requests, turns, refused atomic.Uint64
+	connections, buffered                                   atomic.Int64
+	accepted, overfull, requests, turns, elsewhere, refused atomic.Uint64
 }
 
 // Server serves HTTP/1.1 connections on event loops. New creates it.
@@ -266,5 +267,5 @@ func (s *Server) Drain(ctx context.Context) error {
 func (s *Server) Stats() Stats {
 	c := &s.counts
 	return Stats{Connections: c.connections.Load(), Buffered: c.buffered.Load(), Accepted: c.accepted.Load(), Overfull: c.overfull.Load(),
-		Requests: c.requests.Load(), Turns: c.turns.Load(), Refused: c.refused.Load()}
+		Requests: c.requests.Load(), Turns: c.turns.Load(), Elsewhere: c.elsewhere.Load(), Refused: c.refused.Load()}
 }

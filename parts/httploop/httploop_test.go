@@ -95,18 +95,6 @@ func (s *served) dial() *client {
 	return &client{c, s.t, bufio.NewReader(c)}
 }
 
-// turns waits until the first loop has begun a number of further turns.
-func (s *served) turns(n int) {
-	s.mu.Lock()
-	first := s.loops[0]
-	s.mu.Unlock()
-	for range n {
-		begun := make(chan bool)
-		first.post(func() { close(begun) })
-		<-begun
-	}
-}
-
 // stream is a connection of a client, with or without TLS.
 type stream interface {
 	net.Conn
@@ -163,6 +151,32 @@ func TestAnswers(t *testing.T) {
 	}
 	c.end()
 	if got := s.Stats(); got.Requests != 5 || got.Accepted != 1 || got.Refused != 0 || got.Turns == 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A client of HTTP/1.0 keeps its connection where it asks for it.
+func TestHTTP10(t *testing.T) {
+	s := serve(t, Options{})
+	c := s.dial()
+	for range 3 {
+		c.send("POST /a HTTP/1.0\r\nConnection: Keep-Alive\r\nContent-Length: 3\r\n\r\nabc")
+		if resp, body := c.answer("POST"); body != "POST /a  abc" || resp.Header.Get("Connection") != "keep-alive" || resp.ContentLength != 12 {
+			t.Errorf("%v %q", resp, body)
+		}
+	}
+	c.send("GET /a HTTP/1.0\r\n\r\n" + get)
+	if resp, body := c.answer("GET"); body != "GET /a  " || !resp.Close {
+		t.Errorf("%v %q", resp, body)
+	}
+	c.end()
+	coded := s.dial()
+	coded.send("POST /a HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + get)
+	if resp, _ := coded.answer("POST"); resp.StatusCode != 400 || !resp.Close {
+		t.Errorf("%v", resp)
+	}
+	coded.end()
+	if got := s.Stats(); got.Requests != 4 || got.Accepted != 2 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // leave passes a connection to the service, as soon as the earlier requests have their responses.
 func (c *conn) leave(reason string) {
-	if c.inFlight > 0 || len(c.out) > 0 {
+	if c.inFlight > 0 || c.unsent() {
 		c.alone = true // proceed parses it again then
 		return
 	}
@@ -40,7 +40,7 @@ func (c *conn) leave(reason string) {
 	c.letGo()
 	c.count()
 	c.remove()
-	left := lameduck.Handed{TCPConn: conn, Unread: unread, Gone: v.gone, Origin: v, Stay: v.stay}
+	left := lameduck.Handed{TCPConn: conn, Unread: unread, Gone: v.gone, Served: l.server.servedElsewhere, Origin: v, Stay: v.stay}
 	if v.over != nil {
 		left.Over = v.over.on
 	}
@@ -51,8 +51,9 @@ const (
 	// worth is how many requests in a row make a move to the other server and back cost less than what
 	// they save here. A connection with fewer stays away twice as long.
 	worth = 4
-	// maxStay bounds how long that is.
-	maxStay = 4096
+	// maxStay bounds how long that is: moving a connection that has requests for the other server alone
+	// then costs little per request, and one that has others again has them here soon.
+	maxStay = 64
 )
 
 // visit is a connection that has left, to the server that has it.
@@ -97,6 +98,9 @@ func (v *visit) end() {
 	c.stay, c.phase = v.stay, working
 	c.settle()
 }
+
+// servedElsewhere counts a request of a connection that has left.
+func (s *Server) servedElsewhere() { s.counts.elsewhere.Add(1) }
 
 // gone returns what ends the count of a connection, once.
 func (s *Server) gone() func() {

@@ -46,7 +46,8 @@ type loop struct {
 	now    time.Time // time of this turn
 	date   []byte    // header line
 	ticked time.Time
-	part   int // of the connections; checked by the next tick
+	spared time.Time // tick in which no client was slow
+	part   int       // of the connections; checked by the next tick
 
 	conns       []*conn // by index; nil means free
 	generations []int32 // per index: how often it was used
@@ -57,6 +58,7 @@ type loop struct {
 
 	batch []*Request // read, but not yet passed to the service
 	dirty []*conn    // with responses to send or bytes to parse
+	more  []*conn    // those of the next turn
 	out   []byte     // output buffer, reused for each connection
 
 	received, sealed []byte // records of TLS, reused for each connection
@@ -290,6 +292,14 @@ func (l *loop) touch(c *conn) {
 	}
 }
 
+// later continues with a connection in the next turn.
+func (l *loop) later(c *conn) {
+	if !c.dirty {
+		c.dirty = true
+		l.more = append(l.more, c)
+	}
+}
+
 // turn passes the requests that were read to the service.
 func (l *loop) turn() {
 	if len(l.batch) == 0 {
@@ -310,7 +320,7 @@ func (l *loop) flush() {
 		c.proceed()
 	}
 	clear(l.dirty)
-	l.dirty = l.dirty[:0]
+	l.dirty, l.more = l.more, l.dirty[:0]
 	if cap(l.out) > 4*maxOut {
 		l.out = nil
 	}

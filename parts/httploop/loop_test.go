@@ -3,10 +3,11 @@
 package httploop
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net"
 	"net/netip"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -79,27 +80,40 @@ func TestDripsGainNoTime(t *testing.T) {
 		head + "Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n",
 	} {
 		l, c, client := paired(t)
-		patience := l.server.options.ReadTimeout
-		began := l.now
-		for i := range len(text) {
-			l.now = began.Add(patience * time.Duration(i) / time.Duration(len(text)))
-			unix.Write(client, []byte{text[i]})
-			c.happened(unix.EPOLLIN)
-			if !c.deadline.Equal(began.Add(patience)) {
-				t.Fatalf("%q: after %d bytes its time ends %v after it began, want %v", text, i+1, c.deadline.Sub(began), patience)
-			}
-		}
-		l.now = began.Add(patience + time.Millisecond)
-		c.expire()
-		l.flush()
-		var b [1024]byte
-		n, _ := unix.Read(client, b[:])
-		if got := string(b[:n]); !strings.Contains(got, "HTTP/1.1 408 ") {
-			t.Errorf("%q: %q", text, got)
-		}
+		drip(t, l, c, text, func(b []byte) { unix.Write(client, b) }, func(b []byte) (int, error) { return unix.Read(client, b) })
 		unix.Close(client)
-		c.abort()
-		l.close()
+		over := pairedOverTLS(t)
+		for i := 0; i < len(text); i += 7 { // several records
+			io.WriteString(over.Conn, text[i:min(i+7, len(text))])
+		}
+		drip(t, over.loop, over.conn, string(over.take()), over.send, over.Read)
+	}
+}
+
+// drip sends one byte after the other, until the time of a request is over.
+func drip(t *testing.T, l *loop, c *conn, text string, send func([]byte), read func([]byte) (int, error)) {
+	t.Helper()
+	defer l.close()
+	defer c.abort()
+	patience, began := l.server.options.ReadTimeout, l.now
+	for i := range len(text) {
+		l.now = began.Add(patience * time.Duration(i) / time.Duration(len(text)))
+		send([]byte{text[i]})
+		c.happened(unix.EPOLLIN)
+		if !c.deadline.Equal(began.Add(patience)) {
+			t.Fatalf("%q: after %d bytes its time ends %v after it began, want %v", text, i+1, c.deadline.Sub(began), patience)
+		}
+	}
+	l.now = began.Add(patience + time.Millisecond)
+	c.expire()
+	l.flush()
+	var got []byte
+	for !bytes.Contains(got, []byte("HTTP/1.1 408 ")) {
+		var b [1024]byte
+		n, err := read(b[:])
+		if got = append(got, b[:n]...); n <= 0 || err != nil {
+			t.Fatalf("%q: %q, %v", text, got, err)
+		}
 	}
 }
 

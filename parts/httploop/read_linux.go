@@ -29,7 +29,7 @@ func (c *conn) happened(events uint32) {
 	case c.dead:
 	case c.lingering:
 		c.discard()
-	case events&unix.EPOLLOUT != 0 && len(c.out) > 0:
+	case events&unix.EPOLLOUT != 0 && c.unsent():
 		c.loop.touch(c)
 	default:
 		c.read()
@@ -39,7 +39,7 @@ func (c *conn) happened(events uint32) {
 
 // read reads while the socket has bytes and the connection has room for the requests they make.
 func (c *conn) read() {
-	for c.readable && !c.ended && len(c.out) == 0 && c.takes() && c.room() {
+	for c.readable && !c.ended && !c.unsent() && c.takes() && c.room() {
 		free := c.buf[len(c.buf):cap(c.buf)]
 		n, errno := c.receive(free)
 		switch {
@@ -200,10 +200,10 @@ func (c *conn) parseBody(r *Request) (whole bool, err *wire.Refusal) {
 // goOn sends 100 Continue to a client that waits for it, once all earlier requests are answered.
 func (c *conn) goOn() {
 	const interim = "HTTP/1.1 100 Continue\r\n\r\n"
-	if c.inFlight > 0 || len(c.out) > 0 || !c.incoming.Awaited() {
+	if c.inFlight > 0 || c.unsent() || !c.incoming.Awaited() {
 		return
 	}
-	if rest := c.write([]byte(interim)); len(rest) > 0 {
+	if left := c.write([]byte(interim)); left > 0 || len(c.records) > 0 {
 		c.abort()
 	}
 }

@@ -14,6 +14,10 @@ type Request struct {
 
 	Response wire.Response
 
+	// Released is called on the loop's goroutine when Response.Body is not used any more: it was sent,
+	// or its connection has ended. Nil means nothing. It must not block.
+	Released func()
+
 	// Data belongs to the service. It stays with the Request when the server reuses it.
 	Data any
 

@@ -4,6 +4,7 @@ package httploop
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -83,7 +84,9 @@ func (c *client) ask(path, body string) string {
 func TestReturns(t *testing.T) {
 	s := before(t, Options{Serves: onlyA}, other)
 	c := s.dial()
+	elsewhere := 0
 	for round := range 20 {
+		elsewhere++
 		text := strings.Repeat("x", 100*round)
 		if got := c.ask("/b", text); got != "other /b "+text {
 			t.Fatalf("round %d: %q", round, got)
@@ -97,6 +100,7 @@ func TestReturns(t *testing.T) {
 			if got != "other /a "+text {
 				t.Fatalf("round %d: %q", round, got)
 			}
+			elsewhere++
 		}
 		if !back {
 			t.Fatalf("round %d: the connection did not come back", round)
@@ -110,8 +114,8 @@ func TestReturns(t *testing.T) {
 	if n := s.HandedOver()[ReasonPath]; n != 20 {
 		t.Errorf("it left %d times, want 20", n)
 	}
-	if n := s.Stats(); n.Connections != 1 || n.Accepted != 1 {
-		t.Errorf("%d connections of %d accepted ones, want 1 of 1", n.Connections, n.Accepted)
+	if n := s.Stats(); n.Connections != 1 || n.Accepted != 1 || n.Elsewhere != uint64(elsewhere) {
+		t.Errorf("%d connections of %d accepted ones, want 1 of 1; %d requests elsewhere, want %d", n.Connections, n.Accepted, n.Elsewhere, elsewhere)
 	}
 	c.send("POST /b HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 	if _, got := c.answer("POST"); got != "other /b " {
@@ -131,6 +135,42 @@ func TestReturnsLessOften(t *testing.T) {
 	}
 	if n := s.HandedOver()[ReasonPath]; n < 2 || n > 7 { // away for 1, 2, 4, 8, 16, 32 and 64 requests
 		t.Errorf("it left %d times in 100 requests", n)
+	}
+}
+
+// However often a connection leaves, it is away for a bounded number of requests.
+func TestStaysBounded(t *testing.T) {
+	left := make(chan lameduck.Handed)
+	s := serve(t, Options{Serves: onlyA, Leave: func(h lameduck.Handed) { go func() { left <- h }() }})
+	c := s.dial()
+	for i, want := range []uint64{1, 2, 4, 8, 16, 32, 64, 64, 64} {
+		c.send("GET /b HTTP/1.1\r\nHost: x\r\n\r\n")
+		h := <-left
+		if h.Stay != want {
+			t.Fatalf("the %d. time it is away for %d requests, want %d", i+1, h.Stay, want)
+		}
+		h.Origin.Reserve()
+		h.Origin.Take()
+	}
+}
+
+// HTTP/2 is the other server's, which is counted.
+func TestElsewhereOverHTTP2(t *testing.T) {
+	everywhere = selfSigned(t)
+	t.Cleanup(func() { everywhere = nil })
+	s := before(t, Options{Serves: onlyA}, other)
+	web := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}}
+	defer web.CloseIdleConnections()
+	for range 3 {
+		resp, err := web.Get("https://" + s.address + "/a")
+		if err != nil || resp.ProtoMajor != 2 {
+			t.Fatal(resp, err)
+		}
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
+	if n := s.Stats(); n.Elsewhere != 3 || n.Requests != 0 || s.HandedOver()[ReasonHTTP2] != 1 {
+		t.Errorf("%+v, handed over %v", n, s.HandedOver())
 	}
 }
 

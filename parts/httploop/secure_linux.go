@@ -18,7 +18,7 @@ type secure struct {
 	*tls.Conn
 	under *transport
 	over  bool // Read has failed, and will again
-	part  bool // a part of a record has arrived, and nothing of what is in it
+	part  bool // a part of a record has arrived
 }
 
 // shake makes the handshake of a client and passes its connection to a loop.
@@ -57,7 +57,7 @@ func (l *loop) shake(fd int, remote netip.AddrPort) {
 				reason = ReasonHTTP2
 			}
 			s.handed.Add(reason)
-			s.options.Leave(lameduck.Handed{TCPConn: conn, Unread: t.hello, Gone: s.gone()})
+			s.options.Leave(lameduck.Handed{TCPConn: conn, Unread: t.hello, Gone: s.gone(), Served: s.servedElsewhere})
 			return
 		}
 		s.counts.refused.Add(1)
@@ -103,7 +103,7 @@ func (s *secure) receive(c *conn, b []byte) (n int, errno unix.Errno) {
 	t.keep()
 	if l.sealed = t.out; len(t.out) > 0 { // an alert, or new keys
 		if rest := c.send(t.out); len(rest) > 0 {
-			c.out = bytes.Clone(rest)
+			c.records = bytes.Clone(rest)
 		}
 	}
 	t.out = nil
@@ -111,7 +111,7 @@ func (s *secure) receive(c *conn, b []byte) (n int, errno unix.Errno) {
 		return 0, unix.ECONNRESET
 	}
 	c.count()
-	s.part = n == 0 && !s.over && (arrived || s.part)
+	s.part = !s.over && t.cut.within()
 	if n > 0 || s.over {
 		return n, 0
 	}

@@ -63,10 +63,10 @@ func TestOverTLS(t *testing.T) {
 	everywhere = selfSigned(t)
 	t.Cleanup(func() { everywhere = nil })
 	for name, test := range map[string]func(*testing.T){
-		"answers": TestAnswers, "order": TestOrder, "refuses": TestRefuses, "bodies": TestBodies, "alone": TestUnsafeMethodsRunAlone,
+		"answers": TestAnswers, "HTTP/1.0": TestHTTP10, "order": TestOrder, "refuses": TestRefuses, "bodies": TestBodies, "alone": TestUnsafeMethodsRunAlone,
 		"timeouts": TestTimeouts, "half closed": TestHalfClosed, "gone": TestGone, "drain": TestDrain, "late": TestDrainAnswersLateRequests,
 		"cut off": TestCutOff, "buffered": TestMaxBuffered, "silent": TestSilentConnectionsHoldNoBuffer, "room": TestRefusedForRoomIsNotReset,
-		"given back": TestBufferedIsGivenBack, "slow": TestSlowClientsGiveWay, "leaves": TestLeaves, "behind": TestLeavesBehindRequestsUnderWay,
+		"given back": TestBufferedIsGivenBack, "large": TestLargeAnswers, "slow": TestSlowClientsGiveWay, "leaves": TestLeaves, "behind": TestLeavesBehindRequestsUnderWay,
 		"continues": TestContinuesOnce, "desync": TestNoDesync,
 		"returns": TestReturns, "returns less often": TestReturnsLessOften, "pipelined": TestReturnsBetweenPipelined, "drain of returning": TestDrainOfReturning,
 		"returns without loss": TestReturnsWithoutLoss, "returns without files": TestReturnsWithoutFiles,
@@ -197,25 +197,25 @@ func (s *served) raw(t *testing.T) (*net.TCPConn, *tls.Conn, *records) {
 	}
 	t.Cleanup(func() { tcp.Close() })
 	tcp.SetDeadline(time.Now().Add(patience))
-	kept := &records{TCPConn: tcp.(*net.TCPConn)}
+	kept := &records{Conn: tcp}
 	c := tls.Client(kept, &tls.Config{InsecureSkipVerify: true})
 	if err := c.Handshake(); err != nil {
 		t.Fatal(err)
 	}
 	kept.keep = true
-	return kept.TCPConn, c, kept
+	return tcp.(*net.TCPConn), c, kept
 }
 
 // records keeps what is written to it, from some time on.
 type records struct {
-	*net.TCPConn
+	net.Conn
 	keep bool
 	kept []byte
 }
 
 func (r *records) Write(b []byte) (int, error) {
 	if !r.keep {
-		return r.TCPConn.Write(b)
+		return r.Conn.Write(b)
 	}
 	r.kept = append(r.kept, b...)
 	return len(b), nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -21,6 +22,7 @@ type transport struct {
 	in    []byte // received, but not read by TLS
 	out   []byte // written by TLS, but not sent
 	ended bool   // in is all that will come
+	cut   cut    // where TLS is in the records that it reads
 
 	hello []byte // all that was read, until the client's first message is known
 	known bool
@@ -29,6 +31,30 @@ type transport struct {
 	until  time.Time // when the handshake must be over
 	heard  bool      // guarded by shakes.mu: the client has sent something
 }
+
+// cut follows the records of a stream: one may have no data, such as that with a client's new keys.
+type cut struct {
+	head [5]byte // of a record: its type, version and length
+	have int     // bytes of head
+	left int     // bytes of the record's rest
+}
+
+func (c *cut) read(b []byte) {
+	for len(b) > 0 {
+		if c.left > 0 {
+			n := min(c.left, len(b))
+			c.left, b = c.left-n, b[n:]
+			continue
+		}
+		n := copy(c.head[c.have:], b)
+		if c.have, b = c.have+n, b[n:]; c.have == len(c.head) {
+			c.have, c.left = 0, int(binary.BigEndian.Uint16(c.head[3:]))
+		}
+	}
+}
+
+// within reports whether a record has begun that is not whole.
+func (c *cut) within() bool { return c.have > 0 || c.left > 0 }
 
 // again is the error of a transport that has no bytes now. TLS continues after a temporary one.
 type again struct{}
@@ -53,6 +79,7 @@ func (t *transport) Read(b []byte) (n int, err error) {
 	default:
 		err = again{}
 	}
+	t.cut.read(b[:n])
 	if !t.known {
 		t.hello = append(t.hello, b[:n]...)
 	}

@@ -24,6 +24,7 @@ type Conn struct {
 
 	unread []byte // read by another server before it passed the connection on
 	gone   func() // called on close, once or several times
+	served func() // called for each request; nil: not counted
 	origin Origin // that server, if the connection may return to it; nil: it stays
 	stay   uint64 // requests that it has here before
 	fate   atomic.Int32

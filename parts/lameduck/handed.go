@@ -12,6 +12,7 @@ type Handed struct {
 	Unread []byte                   // bytes read and not served: within TLS if there is an Over
 	Over   func(net.Conn) *tls.Conn // returns the connection's TLS over the given one; nil means that it has none yet
 	Gone   func()                   // called when the connection is closed
+	Served func()                   // called for each request that the handler has on it, from any goroutine; nil: not counted
 	Origin Origin                   // to which it returns between two requests; nil: it stays
 	Stay   uint64                   // requests that it has here before, at least
 }

@@ -153,7 +153,7 @@ func (l *Listener) accept() (net.Conn, error) {
 }
 
 func (l *Listener) add(from Handed) *Conn {
-	c := &Conn{TCPConn: from.TCPConn, owner: l, unread: from.Unread, gone: sync.OnceFunc(from.Gone), origin: from.Origin, stay: from.Stay}
+	c := &Conn{TCPConn: from.TCPConn, owner: l, unread: from.Unread, gone: sync.OnceFunc(from.Gone), served: from.Served, origin: from.Origin, stay: from.Stay}
 	l.mu.Lock()
 	l.conns[c] = struct{}{}
 	l.mu.Unlock()

@@ -20,7 +20,10 @@ type Server struct {
 	handshakes *handshakes // nil: no TLS, or not served yet
 }
 
-type framingKey struct{}
+type (
+	framingKey struct{}
+	servedKey  struct{}
+)
 
 // NewServer returns a Server over s for connections of l. It sets s.ConnState and s.ConnContext.
 func NewServer(s *http.Server, l *Listener) *Server {
@@ -36,11 +39,17 @@ func NewServer(s *http.Server, l *Listener) *Server {
 		} else if len(r.TransferEncoding) > 0 { // over a listener of another kind: nothing may follow it
 			w.Header()["Connection"] = []string{"close"}
 		}
+		if count, ok := r.Context().Value(servedKey{}).(func()); ok {
+			count()
+		}
 		handler.ServeHTTP(w, r)
 	})
 	s.ConnState, s.ConnContext = follow, func(ctx context.Context, c net.Conn) context.Context {
 		if f := framingOf(c); f != nil {
-			return context.WithValue(ctx, framingKey{}, f)
+			ctx = context.WithValue(ctx, framingKey{}, f)
+		}
+		if known := Of(c); known != nil && known.served != nil {
+			ctx = context.WithValue(ctx, servedKey{}, known.served)
 		}
 		return ctx
 	}

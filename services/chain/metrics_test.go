@@ -19,6 +19,9 @@ func TestMetrics(t *testing.T) {
 		n.ask(made, "[]")
 	}
 	n.post("{")
+	if resp, err := http.Get("http://" + n.listen); err == nil { // which the event loop hands over
+		resp.Body.Close()
+	}
 	resp, err := http.Get("http://" + n.debug + "/metrics")
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +39,7 @@ func TestMetrics(t *testing.T) {
 		`blockchain_request_total{chain_id="3503995874084926",method="other",status_code="-32700"} 1`,
 		`blockchain_request_duration_seconds_count{chain_id="3503995874084926",method="eth_chainId",status_code="0"} 2`,
 		`blockchain_sockets 0`,
+		`blockchain_handed_over_requests_total 1`,
 	} {
 		if !strings.Contains(string(text), line+"\n") {
 			t.Errorf("%s is missing", line)

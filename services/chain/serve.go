@@ -138,7 +138,8 @@ func (f *serving) serve(env *daemon.Env, states state.States, b api.Backend, rea
 	}
 	if front != nil {
 		out.Front = front
-		if err := env.ExposeHandedOver(prefix, handedOver, front.HandedOver); err != nil {
+		elsewhere := func() uint64 { return front.Stats().Elsewhere }
+		if err := errors.Join(env.ExposeHandedOver(prefix, handedOver, front.HandedOver), env.ExposeElsewhere(prefix, elsewhere)); err != nil {
 			return daemon.Running{}, errors.Join(err, front.Drain(context.Background()), end())
 		}
 	}

@@ -128,7 +128,8 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	if front != nil {
 		out.Front = front
 		d.api.Behind(front)
-		if err := env.ExposeHandedOver(prefix, handedOver, front.HandedOver); err != nil {
+		elsewhere := func() uint64 { return front.Stats().Elsewhere }
+		if err := errors.Join(env.ExposeHandedOver(prefix, handedOver, front.HandedOver), env.ExposeElsewhere(prefix, elsewhere)); err != nil {
 			err = errors.Join(err, front.Drain(ctx))
 			d.Close(ctx)
 			return daemon.Running{}, err

@@ -70,6 +70,7 @@ func run(ctx context.Context, p programs, file string) error {
 			before = append(before, s)
 		}
 	}
+	before = append(slices.DeleteFunc(before, func(s headersets.Set) bool { return s.How == stickyHow }), sticky(before)...)
 	slices.SortStableFunc(before, func(a, b headersets.Set) int { return cmp.Compare(a.Name(), b.Name()) })
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -118,6 +119,21 @@ func one(ctx context.Context, l *listener, program, how string, version func(con
 	}
 	fmt.Fprintf(os.Stderr, "recorded: %s %s\n", s.Name(), s.Version)
 	return []headersets.Set{s}
+}
+
+const stickyHow = "cookie insert (derived)"
+
+// sticky derives the set of a haproxy that keeps each client at one server with `cookie SRV insert`
+// from the one that was recorded of haproxy: curl, which sends through it, keeps no cookie.
+func sticky(sets []headersets.Set) (out []headersets.Set) {
+	const cookie = "cookie: SRV=one"
+	for _, s := range sets {
+		if s.Program == "haproxy" && s.How != stickyHow {
+			s.How, s.Get, s.Post = stickyHow, s.Get.With(cookie), s.Post.With(cookie)
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // documented are programs that do not run here. HttpClient of .NET sends no field of its own but

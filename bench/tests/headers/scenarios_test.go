@@ -21,7 +21,8 @@ var measured = []struct {
 	variant, name string
 	chunked       bool // alone distinguishes it
 }{
-	{"nginx", "nginx, X-Forwarded", false}, {"haproxy", "haproxy, option forwardfor", false}, {"caddy", "Caddy, reverse_proxy", false}, {"apache", "Apache httpd, ProxyPass", false},
+	{"nginx", "nginx, X-Forwarded", false}, {"haproxy", "haproxy, option forwardfor", false}, {"haproxy-cookie", "haproxy, cookie insert (derived)", false},
+	{"caddy", "Caddy, reverse_proxy", false}, {"apache", "Apache httpd, ProxyPass", false},
 	{"varnish", "Varnish", false}, {"node-fetch", "node fetch", false}, {"viem", "viem", false}, {"axios", "axios", false}, {"requests", "requests", false}, {"httpx", "httpx", false},
 	{"aiohttp", "aiohttp", false}, {"java", "java.net.http", false}, {"okhttp", "OkHttp", false}, {"dotnet", ".NET HttpClient, PostAsJsonAsync", false}, {"curl", "curl", false},
 	{"go", "Go net/http", false}, {"go-chunked", "Go net/http, a body of unknown length", true},

@@ -1,6 +1,7 @@
 // Package headersets has the header fields that real programs send: proxies, and clients in several
 // languages, each with its version. They are recorded from the programs themselves by
-// bench/tests/headers; those of .NET, which does not run there, are from its documentation.
+// bench/tests/headers; those of .NET, which does not run there, are from its documentation, and what
+// is derived from a recorded set says so.
 //
 // It is for tests and measurements of what a server does with the requests that reach it in
 // production, and not for servers. It starts no goroutines.

@@ -31,7 +31,7 @@ func bad(text string) *Refusal { return &Refusal{http.StatusBadRequest, text} }
 var (
 	errLine     = bad("the first line is not METHOD TARGET HTTP/1.1")
 	errBareLF   = bad("a line of the head ends with a line feed alone")
-	errTarget   = bad("the target is no path and no http URL")
+	errTarget   = bad("the target is no path and no http or https URL")
 	errField    = bad("a header field is not NAME: VALUE in allowed characters, on one line")
 	errHost     = bad("HTTP/1.1 needs the header Host, once and with a host")
 	errLength   = bad("Content-Length is not one number")
@@ -115,6 +115,7 @@ func (h *Head) Parse(head []byte, maxBody int) (b Body, err *Refusal) {
 		return b, err
 	}
 	var lengths, hosts, codings int
+	var kept bool // HTTP/1.0 that asks for another request on its connection
 	var length, coding, trailer string
 	for {
 		line, rest = cutLine(rest)
@@ -151,8 +152,9 @@ func (h *Head) Parse(head []byte, maxBody int) (b Body, err *Refusal) {
 				trailer += "," + value
 			}
 		case len("Connection"):
-			if strings.EqualFold(name, "Connection") && hasToken(value, "close") {
-				h.Last = true
+			if strings.EqualFold(name, "Connection") {
+				h.Last = h.Last || hasToken(value, "close")
+				kept = kept || h.old && hasToken(value, "keep-alive")
 			}
 		case len("Content-Length"):
 			if strings.EqualFold(name, "Content-Length") {
@@ -165,6 +167,9 @@ func (h *Head) Parse(head []byte, maxBody int) (b Body, err *Refusal) {
 				coding = value
 			}
 		}
+	}
+	if h.old && !(kept && (lengths > 0 || h.Method == http.MethodGet || h.Method == http.MethodHead)) {
+		h.Last = true // also where its end is not certain: a body may follow
 	}
 	switch {
 	case hosts > 1 || hosts == 0 && !h.old:
@@ -198,7 +203,7 @@ func (h *Head) parseLine(line string) *Refusal {
 	switch {
 	case version == "HTTP/1.1":
 	case version == "HTTP/1.0":
-		h.old, h.Last = true, true // one request per connection: keep-alive was never agreed on
+		h.old = true
 	case len(version) == len("HTTP/1.1") && strings.HasPrefix(version, "HTTP/") && version[6] == '.' && digit(version[5]) && digit(version[7]):
 		return errVersion
 	default:
@@ -214,7 +219,7 @@ func (h *Head) parseLine(line string) *Refusal {
 	case err != nil, method == http.MethodConnect:
 		return errTarget
 	case target[0] == '/', target == "*":
-	case !strings.EqualFold(u.Scheme, "http") || u.Host == "" || u.User != nil:
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil: // whatever the connection is (RFC 9112, 3.2.2); the scheme is in lower case
 		return errTarget
 	}
 	h.Path, h.Query, h.Host = u.Path, u.RawQuery, u.Host

@@ -9,7 +9,7 @@ import (
 // Response reuses its memory: append to Fields and Body, which are empty at first.
 type Response struct {
 	Status int    // 200 to 599
-	Fields []byte // whole lines with \r\n. AppendTo adds Date, Content-Length and Connection
+	Fields []byte // whole lines with \r\n. AppendHead adds Date, Content-Length and Connection
 	Body   []byte // not sent to HEAD, nor with 204 and 304
 }
 
@@ -30,27 +30,27 @@ func (p *Response) Add(name, value string) {
 // Reset empties the answer and keeps its memory.
 func (p *Response) Reset() { *p = Response{Fields: p.Fields[:0], Body: p.Body[:0]} }
 
-// AppendTo appends the response to a request of the given method to b. date is a whole line.
-func (p *Response) AppendTo(b []byte, method string, date []byte, closing bool) []byte {
+// AppendHead appends the head of the response to a request to b, and reports whether its body
+// follows. date is a whole line.
+func (p *Response) AppendHead(b []byte, h *Head, date []byte, closing bool) (_ []byte, body bool) {
 	if p.Status < 200 || p.Status > 599 {
 		p.Status = http.StatusInternalServerError
 	}
 	b = append(b, statusLines[p.Status-200]...)
 	b = append(b, date...)
 	b = append(b, p.Fields...)
-	if closing {
+	switch {
+	case closing:
 		b = append(b, "Connection: close\r\n"...)
+	case h.old: // otherwise its client would end the connection
+		b = append(b, "Connection: keep-alive\r\n"...)
 	}
 	if p.Status == http.StatusNoContent || p.Status == http.StatusNotModified {
-		return append(b, "\r\n"...)
+		return append(b, "\r\n"...), false
 	}
 	b = append(b, "Content-Length: "...)
 	b = strconv.AppendInt(b, int64(len(p.Body)), 10)
-	b = append(b, "\r\n\r\n"...)
-	if method == http.MethodHead {
-		return b
-	}
-	return append(b, p.Body...)
+	return append(b, "\r\n\r\n"...), h.Method != http.MethodHead
 }
 
 var statusLines = func() (lines [400]string) {

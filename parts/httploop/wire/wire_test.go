@@ -105,7 +105,8 @@ func checkAgainstNetHTTP(t *testing.T, b []byte) {
 		t.Fatalf("%q: %s %q %q %q %q %q; net/http: %s %q %q %q %q %q", b, r.Method, r.Target, r.Path, r.Query, r.Host, r.body,
 			want.Method, want.RequestURI, want.URL.Path, want.URL.RawQuery, host, body)
 	}
-	if r.Last != (want.Close || !want.ProtoAtLeast(1, 1)) {
+	lengthless := !want.ProtoAtLeast(1, 1) && want.Header.Get("Content-Length") == "" && r.Method != "GET" && r.Method != "HEAD"
+	if r.Last != (want.Close || lengthless) {
 		t.Fatalf("%q: the last of its connection: %v; net/http: %v", b, r.Last, want.Close)
 	}
 	got := http.Header{}
@@ -123,11 +124,48 @@ func checkAgainstNetHTTP(t *testing.T, b []byte) {
 	}
 }
 
+// A request of HTTP/1.0 keeps its connection where the client asks for it and its end is known, and
+// its response says so.
+func TestKeepAlive(t *testing.T) {
+	for text, want := range map[string]bool{
+		"GET / HTTP/1.0\r\n\r\n":                                                            false,
+		"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n":                                  true,
+		"HEAD / HTTP/1.0\r\nConnection: a, keep-alive\r\n\r\n":                              true,
+		"GET / HTTP/1.0\r\nConnection: keep-alive\r\nConnection: close\r\n\r\n":             false,
+		"POST / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n":                                 false,
+		"POST / HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n":            true,
+		"POST / HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 3\r\n\r\nabc":         true,
+		"POST / HTTP/1.0\r\nKeep-Alive: 5\r\nContent-Length: 3\r\n\r\nabc":                  false,
+		"POST / HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, close\r\n\r\n":               false,
+		"POST / HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n": true,
+	} {
+		r, _, err := (&reader{}).feed([]byte(text))
+		if err != nil || r.Last == want {
+			t.Errorf("%q: the last %t, %v", text, r.Last, err)
+		}
+		p := Response{Status: http.StatusOK}
+		agreed := want && r.old
+		written := func(closing bool) string {
+			b, _ := p.AppendHead(nil, &r.Head, nil, closing)
+			return string(b)
+		}
+		head := written(r.Last)
+		if strings.Contains(head, "\r\nConnection: keep-alive\r\n") != agreed || strings.Contains(head, "\r\nConnection: close\r\n") == want {
+			t.Errorf("%q: %q", text, head)
+		}
+		if head := written(true); strings.Contains(head, "keep-alive") {
+			t.Errorf("%q, and the connection ends: %q", text, head)
+		}
+		checkAgainstNetHTTP(t, []byte(text))
+	}
+}
+
 // seeds are requests with the status of their refusal; 0 means that they are accepted.
 var seeds = map[string]int{
 	"GET / HTTP/1.1\r\nHost: x\r\n\r\n":                                                                               0,
 	"GET /a%20b?c=d%20e HTTP/1.1\r\nHost: x:80\r\nAccept:  a, b\t\r\nAccept: c\r\n\r\n":                               0,
 	"GET http://h/p?q HTTP/1.1\r\nHost: x\r\n\r\n":                                                                    0,
+	"GET https://h:443/p?q HTTP/1.1\r\nHost: x\r\n\r\n":                                                               0,
 	"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n":                                                                           0,
 	"GET / HTTP/1.0\r\n\r\n":                                                                                          0,
 	"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n":                                                                0,
@@ -151,6 +189,8 @@ var seeds = map[string]int{
 	"GET a HTTP/1.1\r\nHost: x\r\n\r\n":                                                          400,
 	"GET https://u@h/ HTTP/1.1\r\nHost: x\r\n\r\n":                                               400,
 	"G(T / HTTP/1.1\r\nHost: x\r\n\r\n":                                                          400,
+	"GET ftp://h/ HTTP/1.1\r\nHost: x\r\n\r\n":                                                   400,
+	"GET https:///a HTTP/1.1\r\nHost: x\r\n\r\n":                                                 400,
 	"CONNECT h:1 HTTP/1.1\r\nHost: x\r\n\r\n":                                                    400,
 	"GET / http/1.1\r\nHost: x\r\n\r\n":                                                          400,
 	"GET / HTTP/2.0\r\nHost: x\r\n\r\n":                                                          505,

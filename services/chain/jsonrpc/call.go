@@ -26,7 +26,7 @@ func (s *Server) release(x *exchange) {
 	x.batch.Reset()
 	if x.large {
 		x.large = false
-		<-s.large
+		s.releaseLarge()
 	}
 	if x.message.Cap()+cap(x.answer) > keptBytes || cap(x.batch.Calls) > 1000 {
 		return
@@ -35,6 +35,9 @@ func (s *Server) release(x *exchange) {
 	x.answer = x.answer[:0]
 	s.buffers.Put(x)
 }
+
+// releaseLarge gives back the place of a large answer.
+func (s *Server) releaseLarge() { <-s.large }
 
 // serve answers the message of an exchange.
 func (s *Server) serve(ctx context.Context, x *exchange) {

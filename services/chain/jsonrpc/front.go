@@ -200,6 +200,9 @@ func (f *Front) sort(r *httploop.Request, groups map[string]*group) {
 		if end != nil {
 			end(r.Response.Status)
 		}
+		if x.large { // until the client has read the answer
+			x.large, r.Released = false, f.s.releaseLarge
+		}
 		httploop.Done(r)
 	})
 }

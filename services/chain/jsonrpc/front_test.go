@@ -23,12 +23,17 @@ import (
 // serveFront starts a server behind a front and returns its URL.
 func serveFront(t *testing.T, methods map[string]jsonrpc.Method, o jsonrpc.Options) (*jsonrpc.Front, string) {
 	t.Helper()
+	o.Codec = scan.Codec{}
+	return front(t, jsonrpc.NewServer(methods, o))
+}
+
+// front puts a front before a server, and returns their URL.
+func front(t *testing.T, s *jsonrpc.Server) (*jsonrpc.Front, string) {
+	t.Helper()
 	l, err := lameduck.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Codec = scan.Codec{}
-	s := jsonrpc.NewServer(methods, o)
 	f, err := jsonrpc.NewFront(s, jsonrpc.FrontOptions{
 		Listener: l, ReadTimeout: time.Minute, WriteTimeout: time.Minute, Fail: func(err error) { t.Error(err) }, Log: slog.New(slog.DiscardHandler),
 	})

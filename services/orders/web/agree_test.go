@@ -199,7 +199,9 @@ func TestTarget(t *testing.T) {
 			"/%61%2Fb?":        "/a/b ",
 			"/a?b?c":           "/a b?c",
 			"http://x/a?b":     "/a b",
+			"HTTPS://x/a?b":    "/a b",
 		} {
+			got = ""
 			send(t, address, "GET "+target+" HTTP/1.1\r\nHost: x\r\n\r\n", 1)
 			if got != want {
 				t.Errorf("%s: %q, want %q", target, got, want)
