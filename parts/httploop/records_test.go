@@ -12,6 +12,7 @@ import (
 	"encoding/hex"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -129,4 +130,24 @@ func TestRecordsWithoutData(t *testing.T) {
 		c.abort()
 		l.close()
 	}
+}
+
+// Where records end does not depend on the pieces in which they are read.
+func FuzzCut(f *testing.F) {
+	f.Add([]byte("\x17\x03\x03\x00\x02ab\x17\x03\x03\x00\x00\x15"), uint8(1))
+	f.Add([]byte("\x17\x03\x03\xff\xffab"), uint8(3))
+	f.Fuzz(func(t *testing.T, b []byte, piece uint8) {
+		var whole, pieces cut
+		whole.read(b)
+		for part := range slices.Chunk(b, 1+int(piece)) {
+			pieces.read(part)
+		}
+		rest := b
+		for len(rest) >= 5 && len(rest) >= 5+int(rest[3])<<8+int(rest[4]) {
+			rest = rest[5+int(rest[3])<<8+int(rest[4]):]
+		}
+		if whole.have != pieces.have || whole.left != pieces.left || whole.within() != (len(rest) > 0) {
+			t.Errorf("%q: %+v, in pieces %+v, %d bytes are left", b, whole, pieces, len(rest))
+		}
+	})
 }
