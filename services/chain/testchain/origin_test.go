@@ -372,7 +372,7 @@ func TestForkGateways(t *testing.T) {
 				text = []byte("[" + string(text) + "]")
 			}
 			if strings.Contains(string(text), "debug_getRawReceipts") {
-				w.WriteHeader(http.StatusForbidden)
+				w.WriteHeader(map[bool]int{true: http.StatusForbidden, false: http.StatusNotImplemented}[single])
 				return
 			}
 			resp, err := http.Post(url, "application/json", strings.NewReader(string(text)))
