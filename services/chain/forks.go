@@ -13,9 +13,9 @@ import (
 type forkFlags struct{ testchain.Fork }
 
 func (f *forkFlags) declare(set *pflag.FlagSet) {
-	set.StringVar(&f.URL, "fork-url", "", "with --test, begin as a fork of the node at `URL` on this machine, with its chain id; a folder that is a fork stays what it is, and asks there")
+	set.StringVar(&f.URL, "fork-url", "", "with --test, begin as a fork of the node at `URL` on this machine, with its chain id; a folder that is a fork stays what it is, and asks there; any other one to which calls were made is refused")
 	set.StringVar(&f.Block, "fork-block-number", "", "`NUMBER` of the block that --fork-url begins behind; without it, the last one")
-	set.Uint64Var(&f.ID, "chain-id", 0, "with --test, the `ID` of a new chain; without it, that of the node of --fork-url, or 31337")
+	set.Uint64Var(&f.ID, "chain-id", 0, "with --test, the `ID` of a new chain, or of the one in the folder; without it, that of the node of --fork-url, or 31337")
 }
 
 // check says what is wrong with the flags.

@@ -16,6 +16,7 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"dyno/services/chain/jsonrpc"
+	"dyno/services/chain/store"
 )
 
 // Bounds of eth_feeHistory, go-ethereum's.
@@ -132,6 +133,7 @@ func (m methods) feeHistory(ctx context.Context, params []byte) (any, error) {
 	var count math.HexOrDecimal64
 	var last rpc.BlockNumber
 	var percentiles []float64
+	m.Backend = m.For(ctx)
 	if err := jsonrpc.Params(params, 2, &count, &last, &percentiles); err != nil {
 		return nil, err
 	}
@@ -209,9 +211,13 @@ func (m methods) addHistory(out *history, number uint64, next *Sealed, percentil
 	}
 	if len(percentiles) > 0 {
 		if next == nil {
-			if next, err = m.Sealed(number); err != nil {
-				return err
-			}
+			next, err = m.Sealed(number)
+		}
+		switch {
+		case errors.Is(err, store.ErrHeaderAlone): // of another node, as if it had no transactions
+			next = &Sealed{Block: types.NewBlockWithHeader(header), Receipts: func() (types.Receipts, error) { return nil, nil }}
+		case err != nil:
+			return err
 		}
 		tips, err := rewards(next, percentiles)
 		if err != nil {

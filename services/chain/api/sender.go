@@ -20,6 +20,7 @@ func (m methods) bySenderAndNonce(ctx context.Context, params []byte) (any, erro
 	if err := jsonrpc.Params(params, 2, &of, &nonce); err != nil {
 		return nil, err
 	}
+	m.Backend = m.For(ctx)
 	executable, queued := m.Pool.Content()
 	for _, txs := range []types.Transactions{executable[of], queued[of]} {
 		for _, tx := range txs {

@@ -21,6 +21,10 @@ import (
 // ErrNotFound says that there is no such block, receipt or transaction.
 var ErrNotFound = errors.New("not found")
 
+// ErrHeaderAlone says that a block has its header here, and not its transactions and receipts. A Store has none
+// such: it is of blocks of another node.
+var ErrHeaderAlone = errors.New("the header alone is known")
+
 // Store is an open store. One goroutine appends; any may read.
 type Store struct {
 	db  *pebble.DB

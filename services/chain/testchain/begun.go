@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
 	"strconv"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -40,14 +41,15 @@ func (f Fork) id(ctx context.Context) (uint64, error) {
 	return uint64(id), nil
 }
 
-// begunAs makes a chain that has no blocks the fork that is named. One that is a fork stays it, and asks the node
-// where it is named now.
-func (c *Chain) begunAs(ctx context.Context) error {
+// begunAs makes a chain to which no call was made the fork that is named. One that is a fork stays it, and asks the
+// node where it is named now. Its id is that of the node, unless the caller named it or the genesis.
+func (c *Chain) begunAs(ctx context.Context, named bool) error {
 	f := c.o.Fork
 	if own := c.genesis.Config.ChainID; f.ID > 0 && (!own.IsUint64() || own.Uint64() != f.ID) {
 		return fmt.Errorf("its id is %v and not %d; choose another folder with --data", own, f.ID)
 	}
 	var err error
+	first, next := c.log.Bounds()
 	switch at := c.originURL(); {
 	case f.URL == "" || f.URL == at:
 		return nil
@@ -56,14 +58,28 @@ func (c *Chain) begunAs(ctx context.Context) error {
 		if params, err = json.Marshal([]string{f.URL}); err == nil {
 			_, err = c.moveOrigin(ctx, params)
 		}
-	case len(c.blocks) > 1:
-		return errors.New("it has blocks and is no fork; choose another folder with --data")
+	case next-first > 1: // beside the genesis
+		return errors.New("calls were made to it, which a fork would not have, and it is no fork; choose another folder with --data")
 	default:
-		named := &forking{JSONRPCURL: f.URL}
-		if f.Block != "" {
-			named.BlockNumber = json.RawMessage(strconv.Quote(f.Block))
+		if !named {
+			err = c.idOf(ctx, f)
 		}
-		_, err = c.forkOf(ctx, named)
+		of := &forking{JSONRPCURL: f.URL}
+		if f.Block != "" {
+			of.BlockNumber = json.RawMessage(strconv.Quote(f.Block))
+		}
+		if err == nil {
+			_, err = c.forkOf(ctx, of)
+		}
+	}
+	return err
+}
+
+// idOf refuses a fork whose id is not that of the node which is forked.
+func (c *Chain) idOf(ctx context.Context, f Fork) error {
+	id, err := f.id(ctx)
+	if own := c.genesis.Config.ChainID; err == nil && own.Cmp(new(big.Int).SetUint64(id)) != 0 {
+		err = fmt.Errorf("its id is %v, and that of the node that is forked %d; choose another folder with --data, or keep its id with --chain-id %v", own, id, own)
 	}
 	return err
 }

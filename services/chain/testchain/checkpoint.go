@@ -246,7 +246,7 @@ func (c *Chain) restoreOrigin(k *kept, p *parts) error {
 	if k.Fork == nil {
 		return nil
 	}
-	o, err := c.newOrigin(k.Fork, p.blocks[0].block.NumberU64(), p.states)
+	o, err := c.newOrigin(k.Fork, p.blocks[0].block, p.states)
 	for i := 0; i < len(p.reads) && err == nil; i++ {
 		err = o.learn(p.reads[i], false)
 	}

@@ -163,7 +163,7 @@ func (c *Chain) fork(text json.RawMessage) (any, error) {
 		return nil, errors.New("this chain's own rules are of before Prague at the time of the block that is forked: serve another folder, with a genesis that has these rules")
 	}
 	states := newStates()
-	o, err := c.newOrigin(&p, block.NumberU64(), states)
+	o, err := c.newOrigin(&p, block, states)
 	if err != nil {
 		return nil, err
 	}

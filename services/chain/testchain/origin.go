@@ -32,6 +32,7 @@ type origin struct {
 	id     uint64 // of the fork, beside others of the same journal
 	number uint64 // of the block
 	chain  uint64 // its id
+	lacks  bool   // its header alone is here
 	note   func(*read) error
 	code   func([]byte) error // keeps a code
 	recent *lru.Cache[uint64, *types.Header]
@@ -66,14 +67,14 @@ type read struct {
 	Header  hexutil.Bytes   `json:"h,omitempty"` // in RLP
 }
 
-// newOrigin returns the origin of a fork, of which nothing is known.
-func (c *Chain) newOrigin(p *forkPoint, number uint64, states *states) (*origin, error) {
+// newOrigin returns the origin of a fork from a block, of which nothing else is known.
+func (c *Chain) newOrigin(p *forkPoint, block *types.Block, states *states) (*origin, error) {
 	u, err := newUpstream(p.URL)
 	if err != nil {
 		return nil, err
 	}
 	o := &origin{
-		id: p.ID, number: number, chain: uint64(p.ChainID), from: u, code: states.putCode,
+		id: p.ID, number: block.NumberU64(), chain: uint64(p.ChainID), lacks: lacks(block), from: u, code: states.putCode,
 		recent: lru.NewCache[uint64, *types.Header](recentHeaders), blocks: lru.NewCache[uint64, *sealed](recentBlocks),
 		accounts: map[common.Address]*types.StateAccount{}, slots: map[slotOf]common.Hash{}, headers: map[uint64]*types.Header{},
 	}
@@ -286,9 +287,9 @@ func (o *origin) before(a *asking, hash common.Hash) (place, error) {
 	switch {
 	case err != nil:
 		return at, err
-	case at.number == o.number: // and not here
+	case at.number == o.number && o.lacks:
 		return at, Lacking(at.number)
-	case at.number > o.number:
+	case at.number >= o.number: // a whole block here does not have it: the node has another one now
 		return at, store.ErrNotFound
 	}
 	s, err := o.block(a, at.number)

@@ -241,6 +241,7 @@ func TestForkWaits(t *testing.T) {
 		"eth_call": `[{"to":"` + unknown.Hex() + `"},"latest"]`, "eth_estimateGas": `[{"to":"` + unknown.Hex() + `","data":"0x01"},"pending"]`,
 		"eth_getBlockByNumber": `["0x0",false]`, "eth_getTransactionReceipt": `["` + common.MaxHash.Hex() + `"]`,
 		"eth_createAccessList": `[{"data":"0x600643034060005260206000f3"},"latest"]`, "eth_getBlockByHash": `["` + common.MaxHash.Hex() + `",false]`,
+		"eth_feeHistory": `["0x3","latest",[20]]`, "trace_filter": `[{"fromBlock":"0x1","toBlock":"0x1"}]`, "eth_getTransactionBySenderAndNonce": `["` + unknown.Hex() + `","0x0"]`,
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -312,6 +313,7 @@ func TestForkPassedOn(t *testing.T) {
 	s.contains(s.ask("debug_getRawBlock", `["0x1"]`), "debug_getRawBlock with the error -32601: not now")
 	s.contains(s.ask("trace_filter", `[{"fromBlock":"0x1","toBlock":"0x1"}]`), "transactions and receipts of block 1")
 	s.contains(s.ask("eth_getHeaderByNumber", `["latest"]`), last)
+	s.contains(s.ask("eth_feeHistory", `["0x3","latest",[20]]`), `"oldestBlock":"0x0","reward":[["0x0"],["0x0"],["0x0"]],`)
 	if got := s.ask("eth_getTransactionByHash", `["`+last+`"]`); got != "null" {
 		t.Error(got)
 	}
@@ -370,7 +372,7 @@ func TestForkGateways(t *testing.T) {
 				text = []byte("[" + string(text) + "]")
 			}
 			if strings.Contains(string(text), "debug_getRawReceipts") {
-				w.WriteHeader(http.StatusForbidden)
+				w.WriteHeader(map[bool]int{true: http.StatusForbidden, false: http.StatusNotImplemented}[single])
 				return
 			}
 			resp, err := http.Post(url, "application/json", strings.NewReader(string(text)))

@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"dyno/services/chain/jsonrpc"
+	"dyno/services/chain/store"
 )
 
 // Lacking is the error of a block of a node that is forked, of which the header alone is known here.
@@ -20,6 +21,9 @@ type Lacking uint64
 func (n Lacking) Error() string {
 	return fmt.Sprintf("the node that is forked does not answer the transactions and receipts of block %d in a form that is known here: by debug_getRawBlock and debug_getRawReceipts, or as those of Ethereum, which make the hashes of its header", uint64(n))
 }
+
+// Is has errors.Is take it for store.ErrHeaderAlone.
+func (Lacking) Is(target error) bool { return target == store.ErrHeaderAlone }
 
 // passed are the methods that another node answers about such blocks: their first parameter names a block or
 // a transaction.
@@ -67,7 +71,7 @@ func (c *Chain) PassOn(methods map[string]jsonrpc.Method) {
 func (c *Chain) forkLacks(params *[]byte) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if c.origin == nil || !lacks(c.blocks[0].block) {
+	if c.origin == nil || !c.origin.lacks {
 		return false
 	}
 	var all []json.RawMessage
@@ -117,7 +121,7 @@ func (c *Chain) FirstLogs() uint64 {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	first := c.base()
-	if lacks(c.blocks[0].block) {
+	if c.origin != nil && c.origin.lacks {
 		first++
 	}
 	return first

@@ -39,7 +39,7 @@ func (u *upstream) point(a *asking, number uint64) (*forkPoint, error) {
 			err = fmt.Errorf("the node that is forked answers block %v for %d", block.Number(), number)
 		}
 	}
-	if isRefusal(err) || errors.Is(err, types.ErrTxTypeNotSupported) {
+	if isRefusal(err) || errors.As(err, new(*unread)) || errors.Is(err, types.ErrTxTypeNotSupported) {
 		return u.assembled(a, header)
 	}
 	return p, err

@@ -196,7 +196,7 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (*Chai
 	if !o.Reachable {
 		c.lines = console.New("")
 	}
-	if err := c.begunAs(ctx); err != nil {
+	if err := c.begunAs(ctx, g != nil || o.Fork.ID > 0); err != nil {
 		return nil, errors.Join(fmt.Errorf("the test chain in %s: %w", dir, err), c.log.Close())
 	}
 	c.shorten()

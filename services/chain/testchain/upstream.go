@@ -76,27 +76,39 @@ func (e *refused) Error() string {
 }
 
 // unread is an answer that is none of JSON-RPC to what was sent, such as that of a gateway.
-type unread struct{ says string }
+type unread struct {
+	says string
+	busy bool // the same may be answered later
+}
 
 // Error implements error.
-func (e *unread) Error() string { return "the node that is forked " + e.says }
+func (e *unread) Error() string {
+	if e.busy {
+		return "the node that is forked " + e.says + "; try again later"
+	}
+	return "the node that is forked " + e.says
+}
 
 // isRefusal reports whether an error means that another node answers, but not what it was asked for.
-func isRefusal(err error) bool {
-	return errors.As(err, new(*refused)) || errors.As(err, new(*unread))
+func isRefusal(err error) bool { return errors.As(err, new(*refused)) || isUnread(err) }
+
+// isUnread reports whether an error is such an answer, and would be again.
+func isUnread(err error) bool {
+	e := new(unread)
+	return errors.As(err, &e) && !e.busy
 }
 
 // ask makes calls in arrays that the node takes, and reads their results.
 func (u *upstream) ask(a *asking, all ...question) error { return u.askBy(a, int(u.most.Load()), all) }
 
 // askBy asks in arrays of a number of calls, in smaller ones where the node refuses one, and at last without:
-// gateways have bounds of their own.
+// gateways have bounds of their own. Where one call of an array is refused, the node takes such arrays still.
 func (u *upstream) askBy(a *asking, most int, all []question) error {
 	for some := range slices.Chunk(all, max(most, 1)) {
 		err := u.send(a, some, most > 0)
-		if most > 0 && (errors.As(err, new(*unread)) || len(some) > 1 && isRefusal(err)) {
+		if bound := isUnread(err); most > 0 && (bound || len(some) > 1 && isRefusal(err)) {
 			smaller := len(some) / 2
-			if err = u.askBy(a, smaller, some); err == nil {
+			if err = u.askBy(a, smaller, some); err == nil && bound {
 				u.most.Store(min(u.most.Load(), int64(smaller)))
 			}
 		}
@@ -152,7 +164,8 @@ func (u *upstream) send(a *asking, all []question, array bool) error {
 	case len(text) > largestAnswer:
 		return fmt.Errorf("an answer of the node that is forked has more than %d bytes", largestAnswer)
 	case resp.StatusCode != http.StatusOK:
-		return &unread{fmt.Sprintf("answers with the status %d: %.200q", resp.StatusCode, text)}
+		busy := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError
+		return &unread{fmt.Sprintf("answers with the status %d: %.200q", resp.StatusCode, text), busy}
 	}
 	if !array {
 		text = slices.Concat([]byte("["), text, []byte("]"))
@@ -171,15 +184,15 @@ func readAnswers(text []byte, all []question) error {
 		}
 	}
 	if err := json.Unmarshal(text, &answers); err != nil {
-		return &unread{fmt.Sprintf("does not answer calls as JSON-RPC says: %.200q", text)}
+		return &unread{says: fmt.Sprintf("does not answer calls as JSON-RPC says: %.200q", text)}
 	}
 	seen := make([]bool, len(all))
 	for _, a := range answers {
 		if a.ID == nil && a.Error != nil {
-			return &unread{fmt.Sprintf("answers with the error %d: %.500s", a.Error.Code, a.Error.Message)}
+			return &unread{says: fmt.Sprintf("answers with the error %d: %.500s", a.Error.Code, a.Error.Message)}
 		}
 		if a.ID == nil || *a.ID < 0 || *a.ID >= len(all) || seen[*a.ID] {
-			return &unread{"answers a call that was not made"}
+			return &unread{says: "answers a call that was not made"}
 		}
 		q := all[*a.ID]
 		seen[*a.ID] = true
@@ -192,7 +205,7 @@ func readAnswers(text []byte, all []question) error {
 	}
 	for i, q := range all {
 		if !seen[i] {
-			return &unread{"does not answer " + q.method}
+			return &unread{says: "does not answer " + q.method}
 		}
 	}
 	return nil

@@ -9,6 +9,27 @@ import (
 	"dyno/services/chain/limiter"
 )
 
+// A call waits for a core for as long as executions may have theirs, which is longer where they ask another node.
+func TestBeginWaits(t *testing.T) {
+	for _, patience := range []time.Duration{0, 30 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			o := Options{Timeout: 5 * time.Second, Patience: patience}
+			m := &methods{o: o, cores: o.cores()}
+			for range m.cores.Limit() {
+				_, done, err := m.begin(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer done()
+			}
+			begun := time.Now()
+			if _, _, err := m.begin(t.Context()); jsonrpc.AsError(err).Code != jsonrpc.LimitExceeded || time.Since(begun) != o.Timeout+patience {
+				t.Errorf("refused after %v: %v", time.Since(begun), err)
+			}
+		})
+	}
+}
+
 // A call that finds no free core in its time is refused, and one that is done makes room.
 func TestBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -64,7 +64,7 @@ func Methods(node api.Backend, o Options) map[string]jsonrpc.Method {
 	refuseJavaScript()
 	m := &methods{
 		node: node, o: o, chain: &ancestors{node: node, engine: beacon.New(ethash.NewFaker())},
-		tips: api.NewTips(node), cores: limiter.New(limiter.Options{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxWaiting, MaxWait: o.Timeout}),
+		tips: api.NewTips(node), cores: o.cores(),
 	}
 	return map[string]jsonrpc.Method{
 		"eth_call":                 m.call,
@@ -81,6 +81,12 @@ func Methods(node api.Backend, o Options) map[string]jsonrpc.Method {
 		"trace_block":              m.flatBlock,
 		"trace_filter":             m.flatFilter,
 	}
+}
+
+// cores limits the executions. One waits for as long as another may have a core, which it keeps while another node
+// is asked for it: what waits for a core again can have locks that executions need.
+func (o Options) cores() *limiter.Limiter {
+	return limiter.New(limiter.Options{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxWaiting, MaxWait: o.Timeout + o.Patience})
 }
 
 // begin waits for a core. The context ends with the time of the execution, and the function, which
