@@ -85,7 +85,8 @@ func TestCollectingAtTheMemoryLimit(t *testing.T) {
 		t.Fatalf("%+v", p)
 	}
 	for _, r := range runs {
-		r.Target.MemoryLimit, r.Totals.Server.PeakRSS, r.Target.Agent = 64<<20, 62<<20, false
+		r.Target.MemoryLimit, r.Totals.Server.PeakRSS = 64<<20, 62<<20
+		r.Target.Agent, r.Target.Command = false, []string{"shop"}
 	}
 	d := NewSubject("v", runs).Diagnose(rules.Defaults)
 	if p := predict(rules.Defaults, NewSubject("v", runs)); d.Bottleneck != rules.GC || p.change == nil || p.change.GOGC == 0 {
