@@ -76,11 +76,10 @@ func calls(frames []record.Frame, functions ...string) bool {
 	return slices.ContainsFunc(frames, func(f record.Frame) bool { return slices.Contains(functions, f.Function) })
 }
 
-// closureOf reports whether a stack has a function that was written in another, as deferred ones are.
+// closureOf reports whether a stack has a function that was written in another, as deferred ones are:
+// main.serve.func1, or main.main.func1.1 in one that has no name itself.
 func closureOf(function string, frames []record.Frame) bool {
-	return slices.ContainsFunc(frames, func(f record.Frame) bool {
-		return strings.HasPrefix(f.Function, function+".func") || strings.HasPrefix(f.Function, function+".deferwrap")
-	})
+	return slices.ContainsFunc(frames, func(f record.Frame) bool { return strings.HasPrefix(f.Function, function+".") })
 }
 
 // placeOf is the statement at which a goroutine waits.

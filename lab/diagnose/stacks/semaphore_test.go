@@ -30,6 +30,7 @@ func TestOfSemaphores(t *testing.T) {
 		{"a token, of two functions", "chan receive", "runtime.chanrecv1 < main.(*pool).get", "runtime.chansend1 < main.(*pool).put", 25, WaitPool},
 		{"a message of a hub", "select", "runtime.selectgo", "runtime.chansend1", 25, WaitSelect},
 		{"a message of a hub, by a method", "select", "runtime.selectgo", "runtime.chansend1 < main.(*session).send", 25, WaitSelect},
+		{"a token, in a function without a name", "select", "runtime.selectgo < main.main.func1", "runtime.chansend1 < main.main.func1.1 < main.main.func1", 25, WaitPool},
 		{"a result", "chan receive", "runtime.chanrecv1", "runtime.chansend1 < main.flush", 15, WaitChannel},
 		{"an end", "chan receive", "runtime.chanrecv1", "runtime.closechan", 25, WaitChannel},
 	} {
