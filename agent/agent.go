@@ -205,9 +205,11 @@ func (a *Agent) info() Info {
 		Version:  a.config.Version,
 		Procs:    runtime.GOMAXPROCS(0),
 		Assembly: a.config.Assembly,
+
+		MemoryLimit: new(int64),
 	}
 	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 { // -1 changes nothing
-		info.MemoryLimit = limit
+		*info.MemoryLimit = limit
 	}
 	for _, g := range a.allGauges() {
 		info.Gauges = append(info.Gauges, g.name)

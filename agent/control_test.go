@@ -240,6 +240,7 @@ func TestInfoAndWrongRequests(t *testing.T) {
 		{"GET", PathInfo, 200, `"assembly":{"name":"tuned"}`},
 		{"GET", PathInfo, 200, `"gauges":["async_queue_depth"]`},
 		{"GET", PathInfo, 200, runtime.Version()},
+		{"GET", PathInfo, 200, `"memory_limit":`}, // also 0
 		{"POST", PathInfo, 405, "takes GET"},
 		{"POST", PathSamples, 405, "takes GET"},
 		{"GET", PathControl, 405, "takes POST"},

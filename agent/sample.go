@@ -23,8 +23,9 @@ type Info struct {
 	Go      string `json:"go"`
 	Version string `json:"version,omitempty"` // version of the main module, with its commit
 	Procs   int    `json:"gomaxprocs"`
-	// MemoryLimit is the runtime's soft limit of memory (GOMEMLIMIT), bytes; 0: none.
-	MemoryLimit int64           `json:"memory_limit,omitempty"`
+	// MemoryLimit is the runtime's soft limit of memory (GOMEMLIMIT), bytes; 0: none; nil: not sent, as
+	// by agents of earlier versions.
+	MemoryLimit *int64          `json:"memory_limit,omitempty"`
 	Assembly    json.RawMessage `json:"assembly,omitempty"` // the choice for each seam and setting
 	Gauges      []string        `json:"gauges,omitempty"`
 }

@@ -83,9 +83,12 @@ func (res *Result) grows(all []record.Slice, mine func(*record.Slice) bool) stri
 	if 4*b.limited > b.slices {
 		return text + ", and the load generator was the limit in some of the slices"
 	}
-	seen := causes
-	if a.agents < a.slices || b.agents < b.slices {
-		seen = locked // the causes before it
+	seen, unseen := causes, ""
+	switch {
+	case a.agents < a.slices || b.agents < b.slices:
+		seen, unseen = locked, "were not seen, which takes dyno/agent" // the causes before it
+	case a.of[locked]+a.of[paused]+b.of[locked]+b.of[paused] == 0: // slices of earlier versions have neither
+		seen, unseen = locked, "were not recorded, or took no time"
 	}
 	first := queueing
 	for i := range seen {
@@ -100,5 +103,5 @@ func (res *Result) grows(all []record.Slice, mine func(*record.Slice) bool) stri
 	if seen == causes {
 		return text + fmt.Sprintf(", as are %s (%.2g ms, after %.2g) and %s (%.2g ms, after %.2g)", causeNames[locked], b.of[locked], a.of[locked], causeNames[paused], b.of[paused], a.of[paused])
 	}
-	return text + "; its locks and pauses were not seen, which takes dyno/agent"
+	return text + "; its locks and pauses " + unseen
 }

@@ -53,6 +53,7 @@ func TestWhatGrowsFirstWithTheAgent(t *testing.T) {
 		{"a lock", 2.5, 0, true, "most of it waiting for locks (2.5 ms of a request's time, after 0)", "CPU"},
 		{"a pause", 0, 0.6, true, "most of it pauses of the garbage collector (2.4 ms of a request's time, after 0)", "CPU"},
 		{"neither", 0.1, 0.01, true, "as are waiting for locks (0.1 ms, after 0) and pauses of the garbage collector (0.04 ms, after 0)", "dyno/agent"},
+		{"of an earlier version", 0, 0, true, "its locks and pauses were not recorded, or took no time", "waiting for locks"},
 		{"not seen", 0, 0, false, "its locks and pauses were not seen, which takes dyno/agent", "waiting for locks"},
 	} {
 		var all []record.Slice

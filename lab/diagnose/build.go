@@ -52,7 +52,7 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 	made, tested := outcome(t, s, c)
 	if tested && !made.Held && !made.undecided {
 		c = s.decide(t, c.read, append(c.refuted, refutation{c.rule, c.d,
-			"an experiment contradicted that: with " + made.Changed + ", predicted: " + made.Predicted + "; measured: " + made.Saw}))
+			"an experiment contradicted that: with " + made.Changed + ", predicted: " + made.Predicted + "; measured: " + made.Saw, made.times}))
 	}
 	d := c.d
 	if len(c.refuted) > 0 && c.rule == nil {

@@ -24,14 +24,15 @@ type candidate struct {
 type ofVerdict struct {
 	spread      bool     // no function has much of the CPU time
 	path        []string // functions through which the first site is reached; only if spread
-	memoryLimit int64    // bytes, that makes the collector run more often than GOGC does; 0: there is none
+	memoryLimit facts.MemoryLimit
 }
 
 // refutation is a verdict that does not hold, and why.
 type refutation struct {
-	rule *rules.Rule
-	d    Diagnosis
-	why  string
+	rule  *rules.Rule
+	d     Diagnosis
+	why   string
+	times float64 // the throughput: by the estimate without the cause, or measured by the experiment
 }
 
 // decide returns the verdict of the first rule that holds and that the estimate does not refute.
@@ -43,7 +44,7 @@ func (s Subject) decide(t rules.Thresholds, read evidence, refuted []refutation)
 		if c.rule == nil || why == "" || run == nil || Disturbed(run) {
 			return c
 		}
-		refuted = append(refuted, refutation{c.rule, c.d, why})
+		refuted = append(refuted, refutation{c.rule, c.d, why, c.d.WhatIf.AtMost})
 	}
 }
 
@@ -120,9 +121,6 @@ func (r refutation) brief() string {
 
 // evidence is the refuted verdict as a row.
 func (r refutation) evidence() findings.Evidence {
-	out := findings.Evidence{Signal: "refuted", Unit: "times the throughput", Means: causeText(r.d.Bottleneck, r.d.Kind) + " is not what bounds it: " + r.why}
-	if r.d.WhatIf != nil {
-		out.Value = rounded(r.d.WhatIf.AtMost)
-	}
-	return out
+	return findings.Evidence{Signal: "refuted", Value: rounded(r.times), Unit: "times the throughput",
+		Means: causeText(r.d.Bottleneck, r.d.Kind) + " is not what bounds it: " + r.why}
 }

@@ -33,7 +33,7 @@ func TestWhatTheEstimateRefutesIsNotNamed(t *testing.T) {
 		t.Errorf("%q, want %q", d.Unconfirmed, want)
 	}
 	last := d.Evidence[len(d.Evidence)-1]
-	if last.Signal != "refuted" || !strings.Contains(last.Means, "a lock is not what bounds it") {
+	if last.Signal != "refuted" || last.Value != 1 || !strings.Contains(last.Means, "a lock is not what bounds it") {
 		t.Errorf("%+v", last)
 	}
 }
@@ -52,6 +52,9 @@ func TestAnExperimentLeavesTheNextVerdict(t *testing.T) {
 	d := NewSubject("v", tested(runs, 400)).Diagnose(rules.Defaults)
 	if d.Bottleneck != rules.CPU || d.Confirmed || !strings.HasPrefix(d.Unconfirmed, "the signals name a lock first, but an experiment contradicted that: with GOMAXPROCS=1") {
 		t.Errorf("%s, %q: %s", d.Bottleneck, d.Unconfirmed, d.Text)
+	}
+	if last := d.Evidence[len(d.Evidence)-1]; last.Signal != "refuted" || last.Value != 0.4 {
+		t.Errorf("%+v", last)
 	}
 	if len(d.Interventions) != 1 || d.Interventions[0].Held {
 		t.Errorf("%+v", d.Interventions)

@@ -9,6 +9,7 @@
 package diagnose
 
 import (
+	"dyno/lab/diagnose/facts"
 	"dyno/lab/diagnose/findings"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/diagnose/stacks"
@@ -55,9 +56,8 @@ type Diagnosis struct {
 	Warnings []string      `json:"warnings"`
 	Signals  rules.Signals `json:"signals"` // input of the rules
 
-	facts whatif.Facts
-	// memoryLimit (GOMEMLIMIT, bytes) makes the collector run more often than GOGC does; 0: there is none
-	memoryLimit int64
+	facts       whatif.Facts
+	memoryLimit facts.MemoryLimit
 	// unbranched: the CPU time is spread over many functions, and no branch of the calls has much of it
 	unbranched bool
 	behind     stacks.WaitKind // for what the goroutine that ends the requests' waits waits itself; empty: not seen
@@ -70,7 +70,8 @@ type Intervention struct {
 	Saw       string `json:"saw"`
 	Held      bool   `json:"held"` // the prediction came true
 
-	undecided bool // the prediction failed, but a disturbance may be the cause
+	times     float64 // the throughput before
+	undecided bool    // the prediction failed, but a disturbance may be the cause
 }
 
 // Subject is the runs of one variant on which its diagnosis is based.

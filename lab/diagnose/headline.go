@@ -25,8 +25,12 @@ func (v statement) headline() string {
 		return text + "."
 	case rules.GC:
 		limit := ""
-		if v.MemoryLimit > 0 {
-			limit = ", since its memory is near its limit (GOMEMLIMIT) of " + mebibytes(v.MemoryLimit)
+		switch near := "its memory is near its limit (GOMEMLIMIT) of " + mebibytes(v.MemoryLimit.Bytes); {
+		case v.MemoryLimit.Bytes == 0:
+		case v.MemoryLimit.Perhaps:
+			limit = ", which may be since " + near
+		default:
+			limit = ", since " + near
 		}
 		return fmt.Sprintf("Allocating and collecting garbage bounds it: %s of its CPU time", percent(sig[rules.Allocating])) + limit +
 			v.in("; %[1]s of the bytes are allocated in %[2]s") + "."
@@ -156,13 +160,18 @@ func (d *Diagnosis) remedy() string {
 			return "make " + site + " cheaper, or call it less often"
 		}
 	case rules.GC:
-		if d.memoryLimit > 0 {
-			return "a higher GOMEMLIMIT than " + mebibytes(d.memoryLimit) + ", or a smaller live heap: GOGC has no effect at the limit"
+		raise := "raise GOGC"
+		switch limit := "a higher GOMEMLIMIT than " + mebibytes(d.memoryLimit.Bytes); {
+		case d.memoryLimit.Bytes == 0:
+		case d.memoryLimit.Perhaps:
+			raise += " (with " + limit + ", if its heap is near the limit)"
+		default:
+			return limit + ", or a smaller live heap: GOGC has no effect at the limit"
 		}
 		if site != "" {
-			return "allocate less in " + site + ", or raise GOGC"
+			return "allocate less in " + site + ", or " + raise
 		}
-		return "allocate less, or raise GOGC"
+		return "allocate less, or " + raise
 	case rules.Lock:
 		if d.behind == stacks.WaitDisk {
 			return "sync less often while the lock is held (group commit), or a faster disk"

@@ -86,8 +86,19 @@ func TestCollectingAtTheMemoryLimit(t *testing.T) {
 	}
 	for _, r := range runs {
 		r.Target.MemoryLimit, r.Totals.Server.PeakRSS = 64<<20, 62<<20
+		r.Target.Agent, r.Target.Command = false, []string{"shop"}
 	}
 	d := NewSubject("v", runs).Diagnose(rules.Defaults)
+	if p := predict(rules.Defaults, NewSubject("v", runs)); d.Bottleneck != rules.GC || p.change == nil || p.change.GOGC == 0 {
+		t.Errorf("without the agent: %s, %+v", d.Bottleneck, p)
+	}
+	if !strings.Contains(d.Headline, "which may be since its memory is near its limit (GOMEMLIMIT) of 64 MiB") || !strings.Contains(d.Next, "or raise GOGC (with a higher GOMEMLIMIT than 64 MiB") {
+		t.Errorf("%q, %q", d.Headline, d.Next)
+	}
+	for _, r := range runs {
+		r.Target.Agent, r.Series = true, append(r.Series, record.Window{Server: &record.Server{HeapGoal: 60 << 20, HeapLive: 55 << 20}})
+	}
+	d = NewSubject("v", runs).Diagnose(rules.Defaults)
 	if p := predict(rules.Defaults, NewSubject("v", runs)); d.Bottleneck != rules.GC || p.change != nil {
 		t.Errorf("%s, %+v", d.Bottleneck, p)
 	}

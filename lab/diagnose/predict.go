@@ -78,7 +78,10 @@ func (c candidate) predict(t rules.Thresholds, s Subject) prediction {
 	e, bound, rule := c.e, c.d.Bottleneck, c.rule
 	switch bound {
 	case rules.GC:
-		if !roomFor(moreGOGC, last) || c.e.memoryLimit > 0 { // the limit, and not GOGC, sets how often it collects
+		// At the limit GOGC does not set how often it collects. If that is not known, an experiment without
+		// the agent can confirm the verdict and does not refute it.
+		limit := c.e.memoryLimit
+		if !roomFor(moreGOGC, last) || limit.Bytes > 0 && (!limit.Perhaps || last.Target.Agent) {
 			return prediction{}
 		}
 		return prediction{
@@ -161,7 +164,7 @@ func outcome(t rules.Thresholds, s Subject, c candidate) (Intervention, bool) {
 	after := facts.PerSecond(made)
 	ratio := after / before
 	out := Intervention{Changed: p.changed, Predicted: p.text,
-		Saw: fmt.Sprintf("%s/s after %s/s: %.2fx", grouped(after), grouped(before), ratio), Held: p.holds(ratio)}
+		Saw: fmt.Sprintf("%s/s after %s/s: %.2fx", grouped(after), grouped(before), ratio), Held: p.holds(ratio), times: ratio}
 	switch {
 	case out.Held:
 	case slices.ContainsFunc(append([]*record.Run{made, s.last()}, s.Repeated...), func(r *record.Run) bool { return invalidTarget(r) || delayedByOthers(r, inexact) }):

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"dyno/lab/diagnose/facts"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/diagnose/stacks"
 )
@@ -24,15 +25,15 @@ type statement struct {
 	Serial      string         // first function of the one goroutine that requests wait for; empty: not seen
 	Spends      *stacks.Site   // in which that goroutine spends its CPU time; nil: not seen
 	Behind      []chainLink    // the goroutine for which requests wait, the one for which it waits, and so on
-	MemoryLimit int64          // bytes, that makes the collector run more often than GOGC does; 0: none
-	NonGo       string         // description of a process that Go did not build; empty: Go built it
-	Spread      bool           // no function has much of the CPU time: the first site is a branch, or a small part
-	Path        []string       // functions through which that branch is reached, itself last
-	One         string         // the thread that alone runs its code; empty: several do
-	Refusals    string         // the most frequent failures with their counts, in brackets; empty: none
-	Sheds       bool           // it refuses what it does not carry, as more clients show
-	Peak        float64        // highest throughput without failures, per second
-	CallsTo     string         // address of the process whose answers it waits for; empty: not seen
+	MemoryLimit facts.MemoryLimit
+	NonGo       string   // description of a process that Go did not build; empty: Go built it
+	Spread      bool     // no function has much of the CPU time: the first site is a branch, or a small part
+	Path        []string // functions through which that branch is reached, itself last
+	One         string   // the thread that alone runs its code; empty: several do
+	Refusals    string   // the most frequent failures with their counts, in brackets; empty: none
+	Sheds       bool     // it refuses what it does not carry, as more clients show
+	Peak        float64  // highest throughput without failures, per second
+	CallsTo     string   // address of the process whose answers it waits for; empty: not seen
 }
 
 // Text is the verdict in one sentence or a few.
@@ -112,10 +113,14 @@ func (v statement) in(format string) string {
 
 // limitText says that the memory limit is why the collector runs frequently; empty: it is not.
 func (v statement) limitText() string {
-	if v.MemoryLimit == 0 {
+	collects := "collects"
+	switch {
+	case v.MemoryLimit.Bytes == 0:
 		return ""
+	case v.MemoryLimit.Perhaps:
+		collects = "may collect"
 	}
-	return fmt.Sprintf(" Its memory is near its limit (GOMEMLIMIT) of %s, so it collects more frequently than GOGC sets.", mebibytes(v.MemoryLimit))
+	return fmt.Sprintf(" Its memory is near its limit (GOMEMLIMIT) of %s, so it %s more frequently than GOGC sets.", mebibytes(v.MemoryLimit.Bytes), collects)
 }
 
 func mebibytes(n int64) string { return grouped(float64(n)/(1<<20)) + " MiB" }

@@ -58,3 +58,18 @@ func TestNoFiles(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// A semaphore that one look shows as such is one in the others too.
+func TestOneSemaphoreOfAllLooks(t *testing.T) {
+	waits := func(seconds float64, wokenBy string) Look {
+		w := wait("chan send", "runtime.chansend1 < main.serve"+handler, seconds, 25, 10)
+		if w.Count = 0; wokenBy != "" {
+			w.Count, w.WokenBy = 25, line(20, wokenBy+handler)
+		}
+		return Look{Trace: &record.Trace{Seconds: 1, Procs: 2, Waits: []record.Wait{w}}}
+	}
+	r := Of(Facts{Planned: 2, Looks: []Look{waits(3, ""), waits(2, "runtime.chanrecv1 < main.serve.func1 < main.serve")}})
+	if found := find(t, r, KindPool); len(found) != 1 || found[0].Waiting != 2.5 || len(find(t, r, KindWait)) > 0 {
+		t.Errorf("%+v", r.Resources)
+	}
+}

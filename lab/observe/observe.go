@@ -166,6 +166,9 @@ func seenIn(f Facts) *seen {
 			continue
 		}
 		s.looks = append(s.looks, t)
+	}
+	s.looks = stacks.OfSemaphores(s.looks)
+	for _, t := range s.looks {
 		m := s.merged
 		m.Seconds, m.Procs = m.Seconds+t.Seconds, max(m.Procs, t.Procs)
 		m.Running, m.Runnable = m.Running+t.Running, m.Runnable+t.Runnable

@@ -143,8 +143,8 @@ func TakerOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
 	back := Wakers(of)
 	takes := map[string]bool{}
 	for _, w := range of {
-		for _, f := range w.Stack {
-			takes[f.Function] = takes[f.Function] || Own(f)
+		for i, f := range w.Stack {
+			takes[f.Function] = takes[f.Function] || Own(f) && !handsOn(w.Stack[:i]) // a middleware takes nothing
 		}
 	}
 	for i, s := range back {

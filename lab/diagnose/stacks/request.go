@@ -45,10 +45,17 @@ func InRequest(frames []record.Frame) bool {
 			// code may wrap: only its callees outside its package, not below its own calls, are handlers.
 			return i > 0 && fastHandler(frames[i-1].Function) && slices.ContainsFunc(frames[:i], func(f record.Frame) bool {
 				return !Standard(f.Function) && Package(f.Function) != fasthttp
-			})
+			}) || streams(frames[:i])
 		}
 	}
 	return false
+}
+
+// streams reports whether fasthttp's server reads the body of a response from a reader of the
+// service's own, which does a part of the request.
+func streams(frames []record.Frame) bool {
+	i := slices.IndexFunc(frames, func(f record.Frame) bool { return f.Function == fasthttp+".(*Response).writeBodyStream" })
+	return i > 0 && slices.ContainsFunc(frames[:i], func(f record.Frame) bool { return Own(f) && strings.HasSuffix(f.Function, ".Read") })
 }
 
 // serving are functions of a server between requests: it reads the next one, or accepts.

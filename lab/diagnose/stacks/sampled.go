@@ -19,7 +19,7 @@ func Trace(r *record.Run) (*record.Trace, error) {
 // requests that ran, or were ready to run.
 func TraceOrMoments(r *record.Run) (t *record.Trace, works float64, err error) {
 	if t, err = r.Trace(); err == nil {
-		return ofSemaphores(innermost(computingInC(placed(t), r))), 0, nil
+		return OfSemaphores([]*record.Trace{innermost(computingInC(placed(t), r))})[0], 0, nil
 	}
 	p, missing := r.Profile(record.ProfileGoroMany, record.ValueGoroutines)
 	if missing != nil || p.Samples == 0 {

@@ -69,6 +69,7 @@ func TestKindOf(t *testing.T) {
 		{WaitIdle, "network", "internal/poll.(*FD).Read < net.(*conn).Read < main.(*counted).Read < bufio.(*Reader).fill < bufio.(*Reader).Peek" + inFast, ""},
 		{WaitIdle, "network", "internal/poll.(*FD).Read < net.(*conn).Read < main.(*counted).Read < bufio.(*Reader).Peek < github.com/valyala/fasthttp.(*RequestHeader).tryRead < github.com/valyala/fasthttp.(*RequestHeader).Read" + inFast, ""},
 		{WaitIdle, "network", "internal/poll.(*FD).Write < net.(*conn).Write < main.(*counted).Write < bufio.(*Writer).Flush" + inFast, ""},
+		{WaitNetwork, "network", "internal/poll.(*FD).Read < net.(*conn).Read < main.(*rows).Read < github.com/valyala/fasthttp.copyZeroAlloc < github.com/valyala/fasthttp.writeBodyChunked < github.com/valyala/fasthttp.(*Response).writeBodyStream < github.com/valyala/fasthttp.(*Response).Write < github.com/valyala/fasthttp.writeResponse" + inFast, ""},
 		{WaitLock, "sync", "sync.(*Mutex).Lock < main.handle < github.com/valyala/fasthttp.CompressHandlerLevel.func1" + inFast, "main.handle"},
 		{WaitLock, "sync", "sync.(*Mutex).Lock < main.handle < github.com/valyala/fasthttp.(*Server).serveConn < github.com/valyala/fasthttp.(*workerPool).workerFunc", "main.handle"},
 		{WaitIdle, "sync.(*Cond).Wait", "sync.(*Cond).Wait < net/http.(*connReader).abortPendingRead < net/http.(*response).finishRequest < net/http.(*conn).serve", "net/http.(*connReader).backgroundRead"},

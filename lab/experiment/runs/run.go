@@ -14,6 +14,7 @@ import (
 	"os"
 	"time"
 
+	"dyno/agent"
 	"dyno/agent/monotonic"
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
@@ -251,9 +252,11 @@ var (
 
 // describe stores a process's properties, and which debug interfaces it has.
 func describe(ctx context.Context, debug profiling.Address, watch *probe.Watcher, t *record.Target) {
-	if info := watch.Info(); info != nil {
-		t.Agent, t.Procs, t.Assembly, t.MemoryLimit = true, info.Procs, info.Assembly, info.MemoryLimit
+	info := watch.Info()
+	if info != nil {
+		t.Agent, t.Procs, t.Assembly = true, info.Procs, info.Assembly
 	}
+	t.MemoryLimit = memoryLimit(info, t.PID)
 	if debug.URL != "" {
 		profiles := profiling.Pprof(ctx, debug)
 		t.Pprof = profiles == nil
@@ -261,12 +264,21 @@ func describe(ctx context.Context, debug profiling.Address, watch *probe.Watcher
 	}
 	if t.PID != 0 {
 		t.Quota, t.Shared = host.Quota(t.PID)
-		if !t.Agent {
-			t.MemoryLimit = host.MemoryLimit(t.PID)
-		}
 		p := host.ProgramOf(t.PID)
 		t.Program, t.Module, t.Package, t.Commit, t.Modified, t.NotGo = p.Name, p.Module, p.Package, p.Commit, p.Modified, p.NotGo
 	}
+}
+
+// memoryLimit returns the soft limit of memory of a process, in bytes: the one that its agent reports or,
+// if it has none or one of an earlier version, the one it was started with. 0: none, or not known.
+func memoryLimit(info *agent.Info, pid int) int64 {
+	switch {
+	case info != nil && info.MemoryLimit != nil:
+		return *info.MemoryLimit
+	case pid != 0:
+		return host.MemoryLimit(pid)
+	}
+	return 0
 }
 
 // refusals explains why a debug address did not give what was expected. The agent is optional, so

@@ -1,8 +1,12 @@
 package runs
 
 import (
+	"os"
+	"os/exec"
+	"runtime"
 	"testing"
 
+	"dyno/agent"
 	"dyno/lab/record"
 )
 
@@ -25,5 +29,37 @@ func TestJoinKeepsAJobsGauges(t *testing.T) {
 	j.merge(report(-7), nil, record.PhaseMeasure)
 	if j.peaks["depth"] != -3 {
 		t.Errorf("peaks %v, want -3", j.peaks)
+	}
+}
+
+// An agent of an earlier version does not report the limit of memory, and the process's environment has it.
+func TestMemoryLimit(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("/proc/PID/environ is of Linux")
+	}
+	sleep := exec.Command("sleep", "60")
+	sleep.Env = append(os.Environ(), "GOMEMLIMIT=64MiB")
+	if err := sleep.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = sleep.Process.Kill()
+		_ = sleep.Wait() // the error is that it was killed
+	}()
+	for name, c := range map[string]struct {
+		info *agent.Info
+		want int64
+	}{
+		"no agent":                       {nil, 64 << 20},
+		"an agent of an earlier version": {&agent.Info{}, 64 << 20},
+		"an agent without a limit":       {&agent.Info{MemoryLimit: new(int64)}, 0},
+		"an agent with a limit":          {&agent.Info{MemoryLimit: new(int64(32 << 20))}, 32 << 20},
+	} {
+		if got := memoryLimit(c.info, sleep.Process.Pid); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+	if got := memoryLimit(nil, 0); got != 0 {
+		t.Errorf("no process: %d", got)
 	}
 }

@@ -89,9 +89,10 @@ func Inspect(ctx context.Context, in Inspection) ([]record.ProfileFile, *record.
 // be under way.
 type inspector struct {
 	Inspection
-	client *Client
-	files  []record.ProfileFile
-	taken  int // number of profiles written
+	client   *Client
+	files    []record.ProfileFile
+	taken    int // number of profiles written
+	maxTrace int // bytes; 0: the constant
 
 	unrestored error // why the target's rates could not be restored
 }

@@ -2,6 +2,7 @@ package profiling
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -35,19 +36,21 @@ func (i *inspector) trace(ctx context.Context) *record.Trace {
 	return t
 }
 
+func (i *inspector) traceLimit() int { return cmp.Or(i.maxTrace, maxTrace) }
+
 // takeTrace takes a short piece, a shorter one if that is too large, and then the full length unless
 // that would be too large. If the last fails, the first still shows where requests wait.
 func (i *inspector) takeTrace(ctx context.Context) (*record.Trace, error) {
 	first := min(firstTrace, i.Trace)
 	short, size, err := i.piece(ctx, first)
-	for err != nil && size > maxTrace && first/2 >= leastLength {
+	for err != nil && size > i.traceLimit() && first/2 >= leastLength {
 		first /= 2
 		short, size, err = i.piece(ctx, first)
 	}
 	if err != nil || first == i.Trace {
 		return short, err
 	}
-	full := min(i.Trace, time.Duration(float64(first)*maxTrace/2/float64(max(size, 1))))
+	full := min(i.Trace, time.Duration(float64(first)*float64(i.traceLimit())/2/float64(max(size, 1))))
 	if full < 2*first {
 		return short, nil
 	}
@@ -61,15 +64,15 @@ func (i *inspector) takeTrace(ctx context.Context) (*record.Trace, error) {
 // the trace. It also returns the trace's size.
 func (i *inspector) piece(ctx context.Context, length time.Duration) (*record.Trace, int, error) {
 	body, length, err := shorter(length, time.Millisecond, func(seconds string, length time.Duration) ([]byte, error) {
-		return i.read(ctx, pathTrace+"?seconds="+seconds, length+traceWithin, maxTrace, "go 1.")
+		return i.read(ctx, pathTrace+"?seconds="+seconds, length+traceWithin, int64(i.traceLimit()), "go 1.")
 	})
 	if err != nil {
 		return nil, 0, err
 	}
-	cut := len(body) > maxTrace
+	size := len(body)
 	t, err := exectrace.Summarise(bytes.NewReader(body))
-	if err != nil && cut {
-		return nil, len(body), fmt.Errorf("the execution trace of %v is larger than %d bytes; ask for a shorter one: %w", length, maxTrace, err)
+	if err != nil && size > i.traceLimit() {
+		return nil, size, fmt.Errorf("the execution trace of %v is larger than %d bytes; ask for a shorter one: %w", length, i.traceLimit(), err)
 	}
-	return t, len(body), err
+	return t, size, err
 }

@@ -37,7 +37,7 @@ func TestTraceTooLarge(t *testing.T) {
 			}
 		}
 	})
-	i := &inspector{client: New(Address{URL: url}), Inspection: Inspection{Dir: t.TempDir(), Trace: 100 * time.Millisecond}}
+	i := &inspector{client: New(Address{URL: url}), maxTrace: 1 << 20, Inspection: Inspection{Dir: t.TempDir(), Trace: 100 * time.Millisecond}}
 	defer i.client.Close()
 	got, err := i.takeTrace(t.Context())
 	mu.Lock()
