@@ -167,7 +167,7 @@ func TestUnitOfEqualPackages(t *testing.T) {
 		if errors.Is(err, ErrUnit) != tt.refused || !tt.refused && err != nil || jobs != tt.jobs || len(r.warnings) > 0 != tt.warning {
 			t.Errorf("%s: %v after %d processes, warnings %q", name, err, jobs, r.warnings)
 		}
-		if tt.refused && !strings.Contains(err.Error(), "no benchmark reports alloc/op; there are allocs/op, cpu-ns/op, hits/op, ns/op") {
+		if tt.refused && err != nil && !strings.Contains(err.Error(), "no benchmark reports alloc/op; there are allocs/op, cpu-ns/op, hits/op, ns/op") {
 			t.Errorf("%s: it says %v", name, err)
 		}
 	}
