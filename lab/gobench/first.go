@@ -109,7 +109,7 @@ func (r *run) findUnit(ctx context.Context, g compare.Gate) error {
 		if units[g.Metric] {
 			return nil
 		}
-		sure = sure && o.err == nil
+		sure = sure && o.err == nil && len(o.skipped) == 0
 	}
 	there := strings.Join(slices.Sorted(maps.Keys(units)), ", ")
 	if sure {
