@@ -244,8 +244,8 @@ func (r *run) settled(b *benchmark) bool {
 			continue
 		case b.suspects[m.unit]:
 			samples, among = m.confirm, r.suspected
-		case b.confirming():
-			continue // its other units are measured along
+		case b.confirming() && b.fresh == nil:
+			continue // its other units are measured along; what became suspect after the screen does not end their time
 		}
 		if m.hasty(samples) || !samples.Decided(among) {
 			return false

@@ -141,3 +141,32 @@ func TestReportedZeros(t *testing.T) {
 		}
 	}
 }
+
+// A benchmark of which a unit became suspect after the screen, and is confirmed, is measured until its other units are
+// decided.
+func TestSettledAfterTheScreen(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		scatter float64
+		later   bool
+		want    bool
+	}{
+		{"later, ns/op is open", 0.2, true, false},
+		{"later, ns/op is decided", 0.001, true, true},
+		{"by the screen", 0.2, false, true},
+	} {
+		r := &run{suspected: 1}
+		b := &benchmark{pkg: &pkg{}, name: "X", n: 1000, suspects: map[string]bool{"rows/op": true}}
+		if tt.later {
+			b.fresh = map[string]int{"rows/op": 6}
+		}
+		for i := range 18 {
+			by := 1 + tt.scatter*float64(i%3-1)
+			b.rounds = append(b.rounds, round{confirms: i >= 6, blocks: []block{{{Time: 1000, "rows/op": 10}, {Time: 1000 * by, "rows/op": 20 + float64(i%3)/100}}}})
+		}
+		r.benchmarks = []*benchmark{b}
+		if got := r.settled(b); got != tt.want {
+			t.Errorf("%s: settled %v", tt.name, got)
+		}
+	}
+}

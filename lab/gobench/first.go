@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"dyno/lab/compare"
 )
 
 // slowShare is the part of the budget that a benchmark may take in the first look: of one that takes longer, the
@@ -17,13 +19,17 @@ const slowShare = 0.1
 const mostPattern = 100 << 10
 
 // lookAt runs each benchmark of a package once on a side. One that takes too long is skipped by its name, and added to
-// slow, and the others run in another process.
+// slow, and the others run in another process. A process of which no benchmark can be named runs once more and longer:
+// what it sets up takes long. If that does not suffice, the package is lost.
 func (r *run) lookAt(ctx context.Context, p *pkg, side, procs int, pattern string, slow map[string]bool) (all outcome, err error) {
 	b := p.sides[side]
-	limit := max(time.Duration(slowShare*float64(r.Budget)), firstLimit)
 	done := maps.Clone(slow)
 	all.units = map[string]int{}
 	for {
+		limit := r.lookLimit()
+		if p.patient {
+			limit = max(limit, time.Until(r.deadline)/2)
+		}
 		r.turn(0, "trying "+p.path)
 		o, err := r.runJob(ctx, job{b.path, b.dir, pattern, procs, 1, r.firstLook().String(), 0, limit, patternOf(done)})
 		if err != nil {
@@ -32,28 +38,85 @@ func (r *run) lookAt(ctx context.Context, p *pkg, side, procs int, pattern strin
 			}
 			return all, err
 		}
-		known := len(done)
+		now := maps.Clone(done)
 		for _, x := range o.readings {
-			done[x.name] = true
+			now[x.name] = true
 		}
 		for _, name := range slices.Concat(o.failed, o.skipped) {
-			done[name] = true
+			now[name] = true
 		}
+		unnamed := len(now) == len(done) && (o.last == "" || done[o.last])
+		switch tooMany := len(patternOf(now)) > mostPattern; {
+		case o.late && (unnamed || tooMany) && p.patient:
+			r.skip(Unmeasured, p.path, "", "%s: a process of its benchmarks does not end within %v, and none of them can be named as the reason: give more with --budget, or leave the package out", r.Sides[side].Title, limit.Round(time.Second))
+			p.lost = true
+			return all, nil
+		case o.late && (unnamed || tooMany):
+			p.patient = true
+			continue // without what this process found
+		}
+		known := len(done)
+		done = now
 		all.readings, all.failed, all.skipped = append(all.readings, o.readings...), append(all.failed, o.failed...), append(all.skipped, o.skipped...)
 		maps.Copy(all.units, o.units)
 		all.err = o.err
 		switch {
-		case !o.late, len(patternOf(done)) > mostPattern:
+		case !o.late:
+			if p.patient {
+				p.start = max(p.start, o.wall)
+			}
 			return all, nil
 		case len(done) > known: // the one that ran last has a process of its own from now on
-		case o.last == "" || done[o.last]:
-			return all, nil
 		default:
 			done[o.last], slow[o.last] = true, true
-			r.skip(Unmeasured, p.path, o.last, "%s: it does not end within %v, a tenth of the budget or %v: leave it out by naming others with --bench, or give it a --budget of more than ten times as long as one operation takes",
-				r.Sides[side].Title, limit.Round(time.Second), firstLimit)
+			r.skip(Unmeasured, p.path, o.last, "%s: it does not end within %v: leave it out by naming others with --bench, or give it a --budget of more than ten times as long as one operation takes",
+				r.Sides[side].Title, limit.Round(time.Second))
 		}
 	}
+}
+
+// lookLimit is how long a process of the first look may take.
+func (r *run) lookLimit() time.Duration {
+	return max(time.Duration(slowShare*float64(r.Budget)), firstLimit)
+}
+
+// findUnit returns an error if no benchmark reports the unit of a gate. Of the packages of which both sides build the
+// same binary, each benchmark runs once to see what it reports; what that does not show is a warning.
+func (r *run) findUnit(ctx context.Context, g compare.Gate) error {
+	equal := r.equalPackages()
+	if _, known := standard[g.Metric]; r.reported[g.Metric] || known && len(equal) > 0 || len(r.benchmarks)+len(equal) == 0 {
+		return nil
+	}
+	units, sure := maps.Clone(r.reported), len(equal) == 0 || len(r.skipped) == 0
+	end := time.Now().Add(r.lookLimit())
+	for _, p := range equal {
+		left := time.Until(end)
+		if left <= 0 {
+			sure = false
+			break
+		}
+		r.turn(0, "looking for "+g.Metric+" in "+p.path)
+		b := p.sides[1]
+		o, err := r.runJob(ctx, job{b.path, b.dir, r.pattern(), defaultProcs, 1, "1x", 0, left, ""})
+		if err != nil {
+			return err
+		}
+		for _, x := range o.readings {
+			for unit := range x.values {
+				units[unit] = true
+			}
+		}
+		if units[g.Metric] {
+			return nil
+		}
+		sure = sure && o.err == nil && len(o.skipped) == 0
+	}
+	there := strings.Join(slices.Sorted(maps.Keys(units)), ", ")
+	if sure {
+		return fmt.Errorf("gate %s: %w %s; there are %s", g, ErrUnit, g.Metric, there)
+	}
+	r.warn("gate %s: %v %s, as far as the first look shows; there are %s", g, ErrUnit, g.Metric, there)
+	return nil
 }
 
 // overrides reports whether a reading of the first look has another time than the testing package measured, by which

@@ -3,6 +3,7 @@ package gobench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -64,6 +65,111 @@ func TestASlowBenchmark(t *testing.T) {
 				t.Errorf("%s: the first look takes %v", name, took)
 			}
 		})
+	}
+}
+
+// What takes long to start or to end is no failure of a side: such a package is measured on both, or on neither.
+func TestASlowProcess(t *testing.T) {
+	const never = 1000 * time.Hour
+	for name, tt := range map[string]struct {
+		before, after [2]time.Duration // the benchmarks
+		benchmarks    int
+		measured      bool
+	}{
+		"about the limit":     {[2]time.Duration{11900 * time.Millisecond, 12100 * time.Millisecond}, [2]time.Duration{}, 2, true},
+		"beyond it":           {[2]time.Duration{20 * time.Second, 20 * time.Second}, [2]time.Duration{}, 2, true},
+		"slow to end":         {[2]time.Duration{}, [2]time.Duration{0, 20 * time.Second}, 2, true},
+		"many, slow to end":   {[2]time.Duration{}, [2]time.Duration{20 * time.Second, 0}, mostPattern / 10, true},
+		"B never starts":      {[2]time.Duration{0, never}, [2]time.Duration{}, 2, false},
+		"B never ends":        {[2]time.Duration{}, [2]time.Duration{0, never}, 2, false},
+		"many that never end": {[2]time.Duration{}, [2]time.Duration{never, never}, mostPattern / 10, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := looked(func(ctx context.Context, j job) (o outcome, err error) {
+				side := strings.Index("ab", j.path)
+				left := j.limit
+				took := func(d time.Duration) bool {
+					time.Sleep(min(d, left))
+					left -= min(d, left)
+					return left > 0
+				}
+				skip := regexp.MustCompile(j.skip + "|^$")
+				if took(tt.before[side]) {
+					for i := range tt.benchmarks {
+						x := fmt.Sprintf("B%d", i)
+						if j.skip == "" || !skip.MatchString("Benchmark"+x) {
+							o.last, o.readings = x, append(o.readings, reading{x, 10000, map[string]float64{Time: 1000}})
+						}
+					}
+				}
+				if !took(tt.after[side]) {
+					o.late, o.err = true, errors.New("late")
+				}
+				o.wall = j.limit - left
+				return o, nil
+			})
+			r.CPUs, r.Gates = []int{1, 2}, unitGates(t, "ns/op<=1.05")
+			for _, n := range r.CPUs {
+				if !r.packages[0].lost {
+					if err := r.find(t.Context(), r.packages[0], n); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if tt.measured && (len(r.benchmarks) != 2*tt.benchmarks || len(r.skipped) > 0) {
+				t.Errorf("%s: it measures %d, and skips %+v", name, len(r.benchmarks), r.skipped)
+			}
+			if !tt.measured && (len(r.benchmarks) > 0 || len(r.skipped) != 1 || r.skipped[0].Cause != Unmeasured || r.skipped[0].Name != "" || r.result().Gates[0].Verdict != compare.Undecided) {
+				t.Errorf("%s: it measures %d, and skips %+v", name, len(r.benchmarks), r.skipped)
+			}
+			if took := time.Since(r.began); took > r.Budget {
+				t.Errorf("%s: the first look takes %v", name, took)
+			}
+		})
+	}
+}
+
+// A gate on a unit that no benchmark reports is refused also where packages are equal, of which the first look shows it.
+func TestUnitOfEqualPackages(t *testing.T) {
+	for name, tt := range map[string]struct {
+		gate             string
+		measured         bool
+		err              error // of a process
+		jobs             int
+		refused, warning bool
+	}{
+		"a standard one":          {"allocs/op<=1", false, nil, 0, false, false},
+		"one of the last package": {"hits/op<=1", true, nil, 2, false, false},
+		"misspelt":                {"alloc/op<=1", true, nil, 2, true, false},
+		"misspelt, all are equal": {"alloc/op<=1", false, nil, 2, true, false},
+		"not known":               {"alloc/op<=1", true, errors.New("late"), 2, false, true},
+	} {
+		jobs := 0
+		r := looked(func(_ context.Context, j job) (o outcome, err error) {
+			if jobs++; j.time != "1x" || j.limit <= 0 || j.limit > DefaultBudget/10 {
+				t.Errorf("%s: %+v", name, j)
+			}
+			o.readings = []reading{{"X", 1, map[string]float64{Time: 1, Allocs: 0}}}
+			if j.path == "last" {
+				o.readings[0].values["hits/op"] = 1
+			}
+			o.err = tt.err
+			return o, nil
+		})
+		r.packages = nil
+		for _, path := range []string{"first", "last"} {
+			r.packages = append(r.packages, &pkg{path: path, equal: true, sides: [2]*binary{{path: path}, {path: path}}})
+		}
+		if tt.measured {
+			r.benchmarks = []*benchmark{{}}
+		}
+		err := r.findUnit(t.Context(), unitGates(t, tt.gate)[0])
+		if errors.Is(err, ErrUnit) != tt.refused || !tt.refused && err != nil || jobs != tt.jobs || len(r.warnings) > 0 != tt.warning {
+			t.Errorf("%s: %v after %d processes, warnings %q", name, err, jobs, r.warnings)
+		}
+		if tt.refused && err != nil && !strings.Contains(err.Error(), "no benchmark reports alloc/op; there are allocs/op, cpu-ns/op, hits/op, ns/op") {
+			t.Errorf("%s: it says %v", name, err)
+		}
 	}
 }
 

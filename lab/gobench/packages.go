@@ -32,6 +32,9 @@ type pkg struct {
 	linking   time.Duration          // how long both sides took last
 	broken    string                 // why its benchmarks can no longer be measured
 	looking   string                 // the benchmark that the first look did not end
+	patient   bool                   // the first look has more time, since its processes take long to start or to end
+	start     time.Duration          // then how long one takes at most
+	lost      bool                   // that did not suffice
 }
 
 // has reports whether a side has the function of a benchmark, as far as its source shows.

@@ -122,6 +122,20 @@ func plain() { x.Loop() }
 	}
 }
 
+// The line of a benchmark that begins has no suffix of GOMAXPROCS, so that what ends like one is its name.
+func TestLastRun(t *testing.T) {
+	for text, want := range map[string]string{
+		"BenchmarkX\nBenchmarkX/workers-8\n":                                     "BenchmarkX/workers-8",
+		"BenchmarkX/workers-8\nBenchmarkX/workers-8-8         \t 1 \t 2 ns/op\n": "BenchmarkX/workers-8",
+		"=== RUN   BenchmarkX\nBenchmarkX\nBenchmarkX-8 1 2 ns/op\n":             "BenchmarkX",
+		"PASS\n": "",
+	} {
+		if got := lastRun(text, 8); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
 func TestPattern(t *testing.T) {
 	b := &benchmark{name: "Encode/size=1.5/a|b"}
 	if got, want := b.pattern(), `^BenchmarkEncode$/^size=1\.5$/^a\|b$`; got != want {

@@ -96,6 +96,9 @@ func (r *run) pilot(ctx context.Context) error {
 			continue
 		}
 		for _, n := range procs {
+			if p.lost {
+				break
+			}
 			if err := r.find(look, p, n); err != nil && ctx.Err() != nil {
 				return err
 			} else if err != nil && look.Err() == nil {
@@ -111,9 +114,8 @@ func (r *run) pilot(ctx context.Context) error {
 		r.warn("the first look at %s took %.0f s: give --budget %.0fs, or name fewer with --bench", format.Plural(len(r.benchmarks), "benchmark"), took.Seconds(), math.Ceil(took.Seconds()/pilotShare/10)*10)
 	}
 	for _, g := range r.Gates {
-		// What a package reports of which both sides build the same binary, is not known.
-		if !r.reported[g.Metric] && len(r.benchmarks) > 0 && len(r.equalPackages()) == 0 {
-			return fmt.Errorf("gate %s: %w %s; there are %s", g, ErrUnit, g.Metric, strings.Join(slices.Sorted(maps.Keys(r.reported)), ", "))
+		if err := r.findUnit(look, g); err != nil && look.Err() == nil {
+			return err
 		}
 	}
 	slices.SortFunc(r.benchmarks, func(a, b *benchmark) int {
@@ -152,21 +154,28 @@ func (r *run) firstLook() time.Duration {
 	return min(max(each, shortestLook), longestLook).Round(time.Millisecond)
 }
 
+// pattern matches the benchmarks that are asked for.
+func (r *run) pattern() string {
+	if r.Bench != nil {
+		return r.Bench.String()
+	}
+	return "."
+}
+
 // find finds the benchmarks of a package that both sides have.
 func (r *run) find(ctx context.Context, p *pkg, procs int) error {
-	pattern := "."
-	if r.Bench != nil {
-		pattern = r.Bench.String()
-	}
 	var seen [2]map[string]reading
 	slow := map[string]bool{}
 	var failed [2]error
 	var skips [2][]string
 	for side := range p.sides {
 		seen[side] = map[string]reading{}
-		o, err := r.lookAt(ctx, p, side, procs, pattern, slow)
+		o, err := r.lookAt(ctx, p, side, procs, r.pattern(), slow)
 		if err != nil {
 			return err
+		}
+		if p.lost {
+			return nil // neither side can be measured
 		}
 		failed[side] = o.err
 		for unit, better := range o.units {
@@ -241,7 +250,7 @@ func (r *run) find(ctx context.Context, p *pkg, procs int) error {
 					return err
 				}
 			}
-			x.size(between(times[0], times[1]), 10*time.Millisecond)
+			x.size(between(times[0], times[1]), max(10*time.Millisecond, p.start))
 			r.benchmarks = append(r.benchmarks, x)
 		}
 	}

@@ -97,7 +97,7 @@ func (r *run) execute(ctx context.Context, j job) (o outcome, err error) {
 	}
 	p, err := r.start(limited, process.Spec{Name: "benchmark", Dir: j.dir, Stdout: out, Command: command,
 		Env: []string{"TMPDIR=" + r.scratch(), fmt.Sprintf("GOMAXPROCS=%d", j.procs)}})
-	o.last = strings.TrimPrefix(bare(lastRun(out.String()), j.procs), "Benchmark")
+	o.last = strings.TrimPrefix(lastRun(out.String(), j.procs), "Benchmark")
 	if ctx.Err() != nil {
 		return o, ctx.Err()
 	}
@@ -118,7 +118,7 @@ const endsBy = " ends by "
 
 // reason finds the lines of an output that say which benchmark failed, and why.
 func reason(stdout, stderr string) string {
-	last := lastRun(stdout)
+	last := lastRun(stdout, 1)
 	for _, text := range []string{stderr, stdout} {
 		for line := range strings.Lines(text) {
 			if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
@@ -148,12 +148,15 @@ func reason(stdout, stderr string) string {
 	return cmp.Or(last, "it") + " ends with an error and says nothing"
 }
 
-// lastRun names the benchmark that ran last by an output with -test.v; empty: none did.
-func lastRun(stdout string) (name string) {
+// lastRun names the benchmark that ran last by an output with -test.v; empty: none did. The line that is printed when
+// one begins has no suffix of GOMAXPROCS, the line of its result does.
+func lastRun(stdout string, procs int) (name string) {
 	for line := range strings.Lines(stdout) {
 		line = strings.TrimPrefix(line, "=== RUN   ")
 		if fields := strings.Fields(line); len(fields) > 0 && strings.HasPrefix(line, "Benchmark") {
-			name = fields[0]
+			if name = fields[0]; len(fields) > 1 {
+				name = bare(name, procs)
+			}
 		}
 	}
 	return name

@@ -82,7 +82,7 @@ func (s Service) work(ctx context.Context, j Job, o options, args []string, stdo
 	p.drains()
 	grace, stop := context.WithTimeout(context.Background(), o.drainTimeout)
 	defer stop()
-	return p.ended(ctx, j, cause, p.await(grace, finished, p.late()))
+	return p.ended(ctx, j, cause, p.await(grace, finished, lastWords, p.late()))
 }
 
 // ended combines what a job returned with cause, an earlier failure that stopped it; nil: none.

@@ -155,8 +155,8 @@ func (p *process) late() error {
 	return fmt.Errorf("the drain did not finish within --drain-timeout %v", p.options.drainTimeout)
 }
 
-// await waits until the work is finished, or until ctx and lastWords are over, and then returns late.
-func (p *process) await(ctx context.Context, finished <-chan error, late error) error {
+// await waits until the work is finished, or until ctx and then words are over, and then returns late.
+func (p *process) await(ctx context.Context, finished <-chan error, words time.Duration, late error) error {
 	select {
 	case err := <-finished:
 		return err
@@ -165,7 +165,7 @@ func (p *process) await(ctx context.Context, finished <-chan error, late error) 
 	select {
 	case err := <-finished: // its own account of what it left
 		return err
-	case <-time.After(lastWords):
+	case <-time.After(words):
 		return late
 	}
 }

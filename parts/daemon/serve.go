@@ -135,12 +135,13 @@ func (all fronts) Drain(ctx context.Context) error {
 func (p *process) drain(ctx context.Context, public Front, running Running) error {
 	var hung error
 	if public != nil {
-		// A quarter of the time is left for the service, however long its clients take.
-		requests, cancel := context.WithTimeout(ctx, p.options.drainTimeout*3/4)
+		// A quarter of the time is left for the service, however long its clients take, and what its front says last.
+		words := min(lastWords, p.options.drainTimeout/4)
+		requests, cancel := context.WithTimeout(ctx, p.options.drainTimeout*3/4-words)
 		defer cancel()
 		ended := make(chan error, 1)
 		go func() { ended <- public.Drain(requests) }() // outlives this only with a request that the service does not complete
-		hung = p.await(requests, ended, fmt.Errorf("requests were still under way when three quarters of --drain-timeout %v were over", p.options.drainTimeout))
+		hung = p.await(requests, ended, words, fmt.Errorf("requests were still under way when three quarters of --drain-timeout %v were over", p.options.drainTimeout))
 	}
 	if running.Drain == nil {
 		return hung
@@ -148,7 +149,7 @@ func (p *process) drain(ctx context.Context, public Front, running Running) erro
 	p.endReadings() // of what Drain closes
 	drained := make(chan error, 1)
 	go func() { drained <- running.Drain(ctx) }() // outlives this only when the process is about to end
-	return errors.Join(hung, p.await(ctx, drained, p.late()))
+	return errors.Join(hung, p.await(ctx, drained, lastWords, p.late()))
 }
 
 // public returns the listener for the service, behind TLS if there is a certificate.

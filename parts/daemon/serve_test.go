@@ -163,7 +163,7 @@ func TestDrainThatNeverReturnsIsLeftBehind(t *testing.T) {
 	}
 }
 
-// The service has its quarter of the time, whatever its front does.
+// A front that does not return is left behind.
 func TestFrontThatNeverReturnsIsLeftBehind(t *testing.T) {
 	noLeaks(t)
 	hang := make(chan struct{})
@@ -176,6 +176,29 @@ func TestFrontThatNeverReturnsIsLeftBehind(t *testing.T) {
 	}, "--drain-timeout=40ms")
 	if code != 1 || stderr != "toyd: requests were still under way when three quarters of --drain-timeout 40ms were over\n" || !drained {
 		t.Errorf("exit %d, stderr %q, drained: %v", code, stderr, drained)
+	}
+}
+
+// The service has its quarter of the time, whatever its front does and however short the time is.
+func TestServiceHasItsQuarter(t *testing.T) {
+	for _, timeout := range []time.Duration{40 * time.Millisecond, time.Second, 2 * time.Second, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			hang := make(chan struct{})
+			defer close(hang)
+			p := &process{options: options{drainTimeout: timeout}}
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
+			defer cancel()
+			err := p.drain(ctx, hangingFront(hang), Running{Drain: func(ctx context.Context) error {
+				end, _ := ctx.Deadline()
+				if left := time.Until(end); left != timeout/4 || ctx.Err() != nil {
+					t.Errorf("of %v, the service has %v, %v", timeout, left, ctx.Err())
+				}
+				return nil
+			}})
+			if err == nil || !strings.Contains(err.Error(), "requests were still under way") {
+				t.Errorf("%v: %v", timeout, err)
+			}
+		})
 	}
 }
 
