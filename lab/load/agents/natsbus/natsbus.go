@@ -177,14 +177,18 @@ func ReadCertificate(file string) (*tls.Certificate, error) {
 }
 
 // free returns the host and port of an address. It fails if the port is in use, which the NATS
-// server would not report.
+// server would not report. A port of 0 is chosen by the server: another process could take one that is
+// chosen here.
 func free(address string) (host string, port int, err error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return "", 0, fmt.Errorf("listening for agents: %w", err)
 	}
 	defer l.Close()
-	host, _, err = net.SplitHostPort(address)
+	host, named, err := net.SplitHostPort(address)
+	if named == "0" {
+		return host, server.RANDOM_PORT, err
+	}
 	return host, l.Addr().(*net.TCPAddr).Port, err
 }
 
