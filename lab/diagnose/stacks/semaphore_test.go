@@ -42,24 +42,26 @@ func TestOfSemaphores(t *testing.T) {
 	}
 }
 
+// inServe is a stack in a handler, main.serve, which is at a line.
+func inServe(line int, stack string) []record.Frame {
+	out := frames(stack + inHandler)
+	for i, f := range out {
+		if f.Function == "main.serve" {
+			out[i].Line = line
+		}
+	}
+	return out
+}
+
 // A request that has a slot may wait in the same function for what no request sends.
 func TestBesideASlot(t *testing.T) {
-	at := func(line int, stack string) []record.Frame {
-		out := frames(stack + inHandler)
-		for i, f := range out {
-			if f.Function == "main.serve" {
-				out[i].Line = line
-			}
-		}
-		return out
-	}
-	gives := at(35, "runtime.chanrecv1 < main.serve.func1 < main.serve")
+	gives := inServe(35, "runtime.chanrecv1 < main.serve.func1 < main.serve")
 	waits := []record.Wait{
-		{Reason: "chan send", Seconds: 1, Count: 1, Stack: at(20, "runtime.chansend1 < main.serve"), WokenBy: gives},
-		{Reason: "select", Seconds: 1, Count: 1, Stack: at(30, "runtime.selectgo < main.serve"), WokenBy: frames("runtime.chansend1 < main.work")},
-		{Reason: "select", Seconds: 1, Stack: at(30, "runtime.selectgo < main.serve")},
-		{Reason: "select", Seconds: 1, Count: 1, Stack: at(20, "runtime.selectgo < main.serve"), WokenBy: frames("runtime.closechan < main.stop")},
-		{Reason: "chan send", Seconds: 1, Stack: at(20, "runtime.chansend1 < main.serve")},
+		{Reason: "chan send", Seconds: 1, Count: 1, Stack: inServe(20, "runtime.chansend1 < main.serve"), WokenBy: gives},
+		{Reason: "select", Seconds: 1, Count: 1, Stack: inServe(30, "runtime.selectgo < main.serve"), WokenBy: frames("runtime.chansend1 < main.work")},
+		{Reason: "select", Seconds: 1, Stack: inServe(30, "runtime.selectgo < main.serve")},
+		{Reason: "select", Seconds: 1, Count: 1, Stack: inServe(20, "runtime.selectgo < main.serve"), WokenBy: frames("runtime.closechan < main.stop")},
+		{Reason: "chan send", Seconds: 1, Stack: inServe(20, "runtime.chansend1 < main.serve")},
 	}
 	got, err := Trace(&record.Run{FixtureTrace: &record.Trace{Waits: waits}})
 	if err != nil {
@@ -84,18 +86,9 @@ func TestTakerIsNoMiddleware(t *testing.T) {
 
 // What a request does with a slot is between taking it and giving it back in a deferred function.
 func TestTakerOfASlot(t *testing.T) {
-	at := func(line int, stack string) []record.Frame {
-		out := frames(stack + inHandler)
-		for i, f := range out {
-			if f.Function == "main.serve" {
-				out[i].Line = line
-			}
-		}
-		return out
-	}
-	takes := record.Wait{Reason: "chan send", Seconds: 14, Count: 100, Stack: at(20, "runtime.chansend1 < main.serve"), WokenBy: at(25, "runtime.chanrecv1 < main.serve.func1 < main.serve")}
-	asks := record.Wait{Reason: "network", Seconds: 2, Count: 100, Stack: at(23, "internal/poll.(*FD).Read < main.ask < main.serve")}
-	before := record.Wait{Reason: "sync", Seconds: 1, Count: 100, Stack: at(18, "sync.(*Mutex).Lock < main.serve")}
+	takes := record.Wait{Reason: "chan send", Seconds: 14, Count: 100, Stack: inServe(20, "runtime.chansend1 < main.serve"), WokenBy: inServe(25, "runtime.chanrecv1 < main.serve.func1 < main.serve")}
+	asks := record.Wait{Reason: "network", Seconds: 2, Count: 100, Stack: inServe(23, "internal/poll.(*FD).Read < main.ask < main.serve")}
+	before := record.Wait{Reason: "sync", Seconds: 1, Count: 100, Stack: inServe(18, "sync.(*Mutex).Lock < main.serve")}
 	h, ok := TakerOf(&record.Run{}, &record.Trace{Seconds: 0.5, Waits: []record.Wait{takes, asks, before}}, []record.Wait{takes})
 	if want := "; while it is held, 100% of the time is spent in main.ask, called at no file known, most of it waiting for an answer from downstream"; !ok || h.Taken != 4 || h.Doing() != want {
 		t.Errorf("%t %+v: %s", ok, h, h.Doing())
