@@ -154,7 +154,7 @@ func (u *upstream) send(a *asking, all []question, array bool) error {
 		if e := new(url.Error); errors.As(err, &e) {
 			err = e.Err // without the URL
 		}
-		return fmt.Errorf("the node that is forked does not answer at %s: %w; anvil_setRpcUrl says where it is now", u.host, err)
+		return fmt.Errorf("the node that is forked does not answer at %s: %w; --fork-url and anvil_setRpcUrl say where it is now", u.host, err)
 	}
 	defer resp.Body.Close()
 	text, err = io.ReadAll(io.LimitReader(resp.Body, largestAnswer+1))
