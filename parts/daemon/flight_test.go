@@ -42,6 +42,7 @@ func TestInflectionKeepsTheTrace(t *testing.T) {
 		reading, end := context.WithCancel(t.Context())
 		env.watch = p.watch(reading, env, func() time.Duration { return time.Duration(paused.Load()) })
 		env.Requests("toy_seconds")
+		time.Sleep(time.Second / 7) // requests come between two readings, never in the same instant as one
 		for range 90 {
 			for range 100 {
 				took.Observe(0.005)
