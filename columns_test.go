@@ -26,6 +26,7 @@ var columns = map[string]struct{ head, interval string }{
 	"place":                 {"place", ""},
 	"sure":                  {"sure", ""},
 	"judged":                {"the verdict is", ""},
+	"same":                  {"times the same", ""},
 	"commit":                {"commit", ""},
 	"runs":                  {"runs", ""},
 	"alarms":                {"a change is claimed in", ""},
@@ -45,10 +46,6 @@ var columns = map[string]struct{ head, interval string }{
 	"bytes_per_message":     {"bytes a message", ""},
 	"allocs_per_op":         {"allocations/op", ""},
 	"parks_per_s":           {"parks/s", "parks_per_s_interval"},
-	"forecasts":             {"forecasts", ""},
-	"above":                 {"lower bound above the truth", ""},
-	"missed":                {"truth outside the bracket", ""},
-	"named":                 {"first bound right", ""},
 	"layout_percent":        {"layouts differ by, %", ""},
 	"slice_percent":         {"slices differ by, %", ""},
 
@@ -98,4 +95,4 @@ var columns = map[string]struct{ head, interval string }{
 }
 
 // counts are the keys of whole numbers.
-var counts = []string{"runs", "alarms", "found", "found_by_cpu", "wrong", "right", "undecided", "with_interval", "intervals", "covered", "generations", "concurrency", "transfers", "forecasts", "above", "missed", "named"}
+var counts = []string{"runs", "alarms", "found", "found_by_cpu", "wrong", "right", "undecided", "with_interval", "intervals", "covered", "generations", "concurrency", "transfers", "same"}

@@ -35,7 +35,7 @@ func newObserve() *cobra.Command {
 		Short: "How busy is each resource of a service under the load that it has",
 		Long: `Observe looks at a running service through its debug address (net/http/pprof), sends it no load, and prints how busy
 its CPU, each lock, each single goroutine and each pool is, the busiest first, and what it could not see. It forecasts nothing:
-forecasts of headroom were right too rarely (docs/reference/diagnosis-accuracy.md).
+what a service carries, only a load shows (dyno capacity).
 
 It sends GET requests only. About every six seconds, at a random moment and 60 times at most, it takes a CPU profile of a second
 and an execution trace of 0.3 s at most; where there is no trace, profiles of the goroutines. It stops tracing at 100 MB, or
