@@ -213,7 +213,6 @@ func (t *turns) warmUp(ctx context.Context, s *instance) error {
 	}
 	p := s.plan()
 	s.count = int64(2 * p.Connections)
-	units := float64(p.Units)
 	var worked time.Duration
 	invalid := ""
 	for i := 0; i < warmSlices && worked < warmTime; i++ {
@@ -236,17 +235,26 @@ func (t *turns) warmUp(ctx context.Context, s *instance) error {
 		}
 		worked += seen.Length
 		t.warm[s.arm] = seen.PerS()
-		// Each connection carries two requests if those take no longer than longWork; otherwise
-		// there are as many requests as fit into longWork.
-		perS := seen.PerS() / units
-		n := max(perS*workLength.Seconds(), min(2*float64(p.Connections), perS*longWork.Seconds()))
-		s.count = max(1, int64(math.Round(n)))
+		s.count = workRequests(seen, p.Connections, p.Units)
 	}
 	if worked == 0 && invalid != "" {
 		return fmt.Errorf("%s: %s", s.arm, invalid)
 	}
 	s.meter.FindPeers()
 	return nil
+}
+
+// workRequests returns the number of requests in a work slice, after one of them. Each connection carries two
+// requests if those take no longer than longWork; otherwise there are as many requests as fit into
+// longWork. So there are where most are refused: what a limiter saves up between slices carries a short one at
+// more than its rate.
+func workRequests(seen record.Slice, connections, units int) int64 {
+	answered := float64(seen.Served+seen.Failed) / float64(units) / seen.Length.Seconds() // per second
+	n := max(answered*workLength.Seconds(), min(2*float64(connections), answered*longWork.Seconds()))
+	if seen.Failed > seen.Served {
+		n = answered * longWork.Seconds()
+	}
+	return max(1, int64(math.Round(n)))
 }
 
 // takeRound visits every instance that is due, in random order, for one slice each, all of the
