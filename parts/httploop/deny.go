@@ -15,10 +15,6 @@ import (
 type Screen struct {
 	Guard *guard.Guard // hosts that are known; nil means any
 
-	// Pages alone are denied, for loops with no other server behind them, that ignore the other
-	// fields as net/http does.
-	Pages bool
-
 	// WebSockets are served beside the loop at the same target.
 	WebSockets bool
 }
@@ -48,7 +44,6 @@ func (s *Screen) Denies(r *Request) (reason string) {
 // Header fields that are denied. Most names differ from them in length.
 const (
 	fieldOrigin  = "Origin"
-	fieldTE      = "TE"
 	fieldUpgrade = "Upgrade"
 	fieldSite    = "Sec-Fetch-Site"
 )
@@ -63,10 +58,6 @@ func (s *Screen) denies(f *wire.Field) (name string) {
 	case len(fieldSite):
 		if f.Is(fieldSite) && f.Value != "none" && f.Value != "same-origin" {
 			return fieldSite
-		}
-	case len(fieldTE):
-		if !s.Pages && f.Is(fieldTE) {
-			return fieldTE
 		}
 	case len(fieldUpgrade): // to h2c is ignored, as by net/http
 		if s.WebSockets && f.Is(fieldUpgrade) && strings.EqualFold(f.Value, "websocket") {

@@ -75,7 +75,7 @@ var framings = []struct {
 var extras = []string{
 	"", "X-Forwarded-For: 10.0.0.1\r\nVia: 1.1 a\r\n", "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\n",
 	"traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00\r\n", "sec-fetch-mode: cors\r\n", "Connection: keep-alive\r\n",
-	"Cookie: a=b\r\n", "TE: trailers\r\n", "Origin: http://127.0.0.1\r\n",
+	"Cookie: a=b\r\n", "Connection: TE\r\nTE: trailers\r\n", "Origin: http://127.0.0.1\r\n",
 }
 
 // maxDesyncBody is the body's bound of the loop in the test. Larger ones are handed over.

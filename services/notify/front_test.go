@@ -167,7 +167,7 @@ func TestFrontAnswers(t *testing.T) {
 		{"a client that waits for 100 Continue", postOf("Expect: 100-continue\r\n"+last, with("kf")), 1},
 		{"another expectation", postOf("Expect: more\r\n"+last, with("kg")), 0},
 		{"a cookie", postOf("Cookie: a=b\r\n"+last, with("kh")), 1},
-		{"trailers", postOf("TE: trailers\r\n"+last, with("ki")), 0},
+		{"trailers", postOf("TE: trailers\r\n"+last, with("ki")), 1},
 		{"a page", postOf("Origin: https://example.com\r\n"+last, with("l")), 0},
 		{"a name that is known", strings.Replace(postOf(last, with("m")), "127.0.0.1:80", "notify.example", 1), 1},
 		{"a name that is not known", strings.Replace(postOf(last, with("m")), "127.0.0.1:80", "example.com", 1), 0},

@@ -148,6 +148,34 @@ variants:
 	return out.String() + "\nmeasure:\n  budget: 40m\n", nil
 }
 
+// overTLS returns the scenario of a service over TLS. Its load is net/http's in both variants, as the raw
+// engine has no TLS, and another generator costs a service another CPU time per request.
+func (s service) overTLS() string {
+	_, after, _ := strings.Cut(s.load, "http://")
+	address, _, _ := strings.Cut(after, "\n")
+	return fmt.Sprintf(`# yaml-language-server: $schema=../lab/scenario/schema.json
+# Written by go test ./bench/tests/headers -update
+name: tls-%[1]s
+description: |
+  What TLS 1.3 costs %[1]s on connections that stay: its CPU per request, beside that of the same requests without.
+mode: compare
+
+%[2]s
+%[3]s  engine: std
+  tls: {insecure: true}
+
+slo: p99=50ms,errors=0.1%%
+
+variants:
+  - name: plain
+    change: without TLS
+  - name: tls
+    change: over TLS 1.3
+    args: [--tls-cert, scenarios/testdata/localhost.pem, --tls-key, scenarios/testdata/localhost.pem]
+    load: {url: "https://%[4]s"}
+`, s.name, strings.TrimSuffix(strings.TrimSuffix(s.target, collector), "\ncompanions:\n"), s.load, address)
+}
+
 // headers returns fields as the members of a YAML mapping.
 func (s service) headers(fields headersets.Fields) (string, error) {
 	var members, names []string
@@ -184,22 +212,24 @@ func TestScenarios(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range services {
-		file := filepath.Join("..", "..", "..", "scenarios", "headers-"+s.name+".yaml")
-		want, err := s.text(sets)
+		headers, err := s.text(sets)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if *update {
-			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
+		for name, want := range map[string]string{"headers-": headers, "tls-": s.overTLS()} {
+			file := filepath.Join("..", "..", "..", "scenarios", name+s.name+".yaml")
+			if *update {
+				if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		got, err := os.ReadFile(file)
-		if err != nil || string(got) != want {
-			t.Errorf("%s is not what was recorded (%v): write it with go test ./bench/tests/headers -update", file, err)
-		}
-		if _, err := scenario.Parse(file, got); err != nil {
-			t.Error(err)
+			got, err := os.ReadFile(file)
+			if err != nil || string(got) != want {
+				t.Errorf("%s is not what was recorded (%v): write it with go test ./bench/tests/headers -update", file, err)
+			}
+			if _, err := scenario.Parse(file, got); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }
