@@ -8,9 +8,9 @@ import (
 
 // Every log of this process takes records from several writers, one record after the other.
 func TestLocal(t *testing.T) {
-	for _, name := range []string{"wal", "tidwall", "tidwall-group", "pebble"} {
+	for _, name := range []string{"wal", "tidwall", "tidwall-group", "pebble", "disk"} {
 		t.Run(name, func(t *testing.T) {
-			l, err := logs[name](t.Context(), options{batch: 1, dir: t.TempDir()})
+			l, err := logs[name](t.Context(), options{writers: 4, batch: 1, dir: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}
