@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"sync/atomic"
 
@@ -22,6 +23,10 @@ const room = 256 << 10
 // records and syncs them once: a log that N callers wait for comes near that if it has all of them
 // in each sync, and exceeds it only if its syncs overlap.
 func openDisk(_ context.Context, o options) (opened, error) {
+	const most = room / callers.RecordBytes
+	if o.writers < 1 || o.writers > most || o.batch < 1 || o.batch > most {
+		return opened{}, fmt.Errorf("--writers %d, --batch %d: of the disk there are 1 to %d of each", o.writers, o.batch, most)
+	}
 	f, err := vfs.OS().Create(filepath.Join(o.dir, "disk"))
 	if err != nil {
 		return opened{}, err
@@ -41,7 +46,7 @@ func openDisk(_ context.Context, o options) (opened, error) {
 	for _, record := range callers.Records(o.batch) {
 		batch = append(batch, record...)
 	}
-	turns := max(1, room/int64(len(batch)))
+	turns := room / int64(len(batch))
 	var writers atomic.Int64
 	writer := func() (func() error, error) {
 		from, turn := (writers.Add(1)-1)*room, int64(0)

@@ -41,6 +41,9 @@ func TestRefusals(t *testing.T) {
 	if _, err := logs["wal"](t.Context(), options{batch: 64, dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "--batch 64") {
 		t.Errorf("batches in this process: %v", err)
 	}
+	if _, err := logs["disk"](t.Context(), options{writers: 1, dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "--batch 0") {
+		t.Errorf("a batch of nothing: %v", err)
+	}
 	if err := (options{outstanding: 512}).run(t.Context(), "wal", opened{}); err == nil || !strings.Contains(err.Error(), "--outstanding 512") {
 		t.Errorf("asynchronous writes: %v", err)
 	}

@@ -72,13 +72,14 @@ func (o options) run(ctx context.Context, stdout io.Writer) error {
 	}
 	const longest = 24 * time.Hour // the lab stops it
 	plan := load.Plan{Connections: o.connections, Length: longest, Drain: time.Second, Timeout: 10 * time.Second}
-	if o.rate > 0 {
-		plan.Follow(load.ScheduleSpec{Kind: workload.Constant, PerSecond: o.rate, Length: longest})
+	if o.rate != 0 {
+		schedule := load.ScheduleSpec{Kind: workload.Constant, PerSecond: o.rate, Length: longest}
+		if err := schedule.Check(); err != nil {
+			return errors.Join(fmt.Errorf("--rate: %w", err), out.Close(err))
+		}
+		plan.Follow(schedule)
 	}
-	totals, _, err := load.Run(ctx, plan, driver, out)
-	if plan.Open() {
-		fmt.Fprintf(os.Stderr, "raw: sent at %g/s, %.0f us after its time at the median, %.0f us at p99\n", o.rate, totals.Lag.P50, totals.Lag.P99)
-	}
+	_, _, err = load.Run(ctx, plan, driver, out)
 	return errors.Join(err, out.Close(err))
 }
 
