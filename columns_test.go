@@ -4,6 +4,7 @@ package dyno
 var columns = map[string]struct{ head, interval string }{
 	"name":                  {"step", ""},
 	"change":                {"change", ""},
+	"beside":                {"beside", ""},
 	"capacity_per_s":        {"capacity/s", "interval"},
 	"work_per_s":            {"peak work/s", "work_interval"},
 	"metric_value":          {"metric", ""},

@@ -7,6 +7,7 @@
 //	logs --log redis --writers 8 --batch 64 --data DIR     pipelines
 //	logs --log nats --writers 8 --batch 64 --data DIR      atomic batches
 //	logs --log nats --outstanding 512 --data DIR           one publisher, many outstanding
+//	logs --log disk --writers 1 --batch 64 --data DIR      no log: pwrite and fdatasync
 //
 // It is not for reading logs, nor for Redis and JetStream as they come, which sync every second and
 // every two minutes. The writers and the server have ended when it ends.
@@ -42,6 +43,7 @@ type opened struct {
 }
 
 var logs = map[string]func(context.Context, options) (opened, error){
+	"disk":          openDisk,
 	"wal":           local(openWAL),
 	"tidwall":       local(openTidwall),
 	"tidwall-group": local(openTidwallGroup),

@@ -1,12 +1,13 @@
 // Command raw sends requests with Dyno's raw engine in the closed model, each connection one
 // request after the other, and prints their windows as a job: so an HTTP server can be set beside
-// peers that only know that model, or the engine itself beside another load generator.
+// peers that only know that model, or the engine itself beside another load generator. With --rate
+// it sends at a constant rate, in the open model, so that the engine can be set beside itself.
 //
 //	raw --url 'http://127.0.0.1:8080/order?uid={uid}' --header 'Authorization: Bearer {token}' --rows feed.csv
 //
 // {NAME} is a column of --rows. With --subject the engine is what is measured: then it is no reason
-// to leave a run out that the engine itself is busy. It is not for load at a rate (dyno load is).
-// Its goroutines have ended when it ends.
+// to leave a run out that the engine itself is busy. It is not for the latency of a server at a
+// rate (dyno load is). Its goroutines have ended when it ends.
 package main
 
 import (
@@ -36,6 +37,7 @@ type options struct {
 	url, body, rows, backend   string
 	header                     map[string]string
 	lines, status, connections int
+	rate                       float64
 	subject                    bool
 }
 
@@ -55,6 +57,7 @@ func main() {
 	flag.StringVar(&o.rows, "rows", "", "CSV `file` with the values of {NAME}, used in turn")
 	flag.IntVar(&o.status, "status", http.StatusOK, "status that counts as success")
 	flag.IntVar(&o.connections, "connections", 64, "connections, each with one request in flight")
+	flag.Float64Var(&o.rate, "rate", 0, "requests per second, sent when they are due; 0: each connection sends when it has its answer")
 	flag.StringVar(&o.backend, "backend", "", "epoll or uring; default: the better one that this kernel has")
 	flag.BoolVar(&o.subject, "subject", false, "the engine itself is measured")
 	flag.Parse()
@@ -69,6 +72,13 @@ func (o options) run(ctx context.Context, stdout io.Writer) error {
 	}
 	const longest = 24 * time.Hour // the lab stops it
 	plan := load.Plan{Connections: o.connections, Length: longest, Drain: time.Second, Timeout: 10 * time.Second}
+	if o.rate != 0 {
+		schedule := load.ScheduleSpec{Kind: workload.Constant, PerSecond: o.rate, Length: longest}
+		if err := schedule.Check(); err != nil {
+			return errors.Join(fmt.Errorf("--rate: %w", err), out.Close(err))
+		}
+		plan.Follow(schedule)
+	}
 	_, _, err = load.Run(ctx, plan, driver, out)
 	return errors.Join(err, out.Close(err))
 }
