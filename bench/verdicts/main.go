@@ -28,7 +28,7 @@ is right. What bounds a load was established by a change that relieves it: the v
 compared with "as-is" in turns each time. A verdict counts as right only if that carries at least 1.2 times as much.
 
 Each program is built once, an hour for all of them, into a folder of the user's cache; one that cannot be fetched or built is
-skipped, with the reason. It runs in this repository's root and takes up to two minutes per load. With that folder in PATH, each load
+skipped, with the reason. It runs in this repository's root and takes up to three minutes per load. With that folder in PATH, each load
 runs without it (where data are in memory, after mkdir -p /dev/shm/dyno-verdicts):
 
   PATH="$(go run ./bench/verdicts --programs etcd):$PATH" dyno diagnose --connections 8 --variant as-is bench/verdicts/loads/etcd-put.yaml
@@ -184,7 +184,7 @@ func (o *options) judge(ctx context.Context, p program, l bound) (r row, err err
 const inMemory = "/dev/shm/dyno-verdicts"
 
 // compareFor limits the comparison of one load with its change.
-const compareFor = "100s"
+const compareFor = "150s"
 
 // dynoJSON runs dyno, and reads the object that it prints also when its exit code says that it is
 // not satisfied with the measurement.
