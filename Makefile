@@ -74,8 +74,8 @@ scenarios: ## the scenarios of docs/reference/notifyd-scenarios.md and ordersd-s
 calibrate: ## how often a diagnosis is right, on servers of known cause, five times each (40 minutes)
 	go run ./bench/calibrate --repeats 5
 
-verdicts: ## what a diagnosis says of programs that others wrote, whose bounds a change established (45 minutes; the first time, an hour of builds)
-	go run ./bench/verdicts --json docs/results/verdicts.json
+verdicts: ## what a diagnosis says of programs that others wrote, beside a neighbour; a change established their bounds (50 minutes; the first time, up to an hour more for builds)
+	go run ./bench/verdicts --repeats 3 --beside-burn --json docs/results/verdicts.json
 
 figures: ## how old each table of figures is, in commits of what it measured, and the claims that are open
 	go test . -run 'TestFigures|TestClaims' -ages -count=1 -v

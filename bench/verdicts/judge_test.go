@@ -93,8 +93,8 @@ func TestPlaces(t *testing.T) {
 		{"vm-query", said("gc", "", "github.com/VictoriaMetrics/VictoriaMetrics/app/vmselect/promql.(*rollupConfig).doInternal"), right},
 		{"vm-import", said("cpu", "", "github.com/VictoriaMetrics/VictoriaMetrics/lib/workingsetcache.(*Cache).Get"), right},
 		{"vm-import", said("cpu", "", "github.com/VictoriaMetrics/VictoriaMetrics/lib/storage/netutil.(*statConn).Write"), noUse},
-		{"etcd-put", said("cpu", "", "go.etcd.io/etcd/api/v3/etcdserverpb.(*kVClient).Put"), noUse},
-		{"etcd-put", said("cpu", "26% of the CPU time is spent in system calls in go.etcd.io/etcd/client/pkg/v3/fileutil.Fdatasync"), right},
+		{"etcd-put", said("cpu", "", "go.etcd.io/etcd/api/v3/etcdserverpb.(*kVClient).Put"), right},
+		{"etcd-put", said("wait (disk)", "", "go.etcd.io/etcd/client/pkg/v3/fileutil.Fdatasync"), wrong},
 	} {
 		if got := loads[c.load].judge(c.said); got != c.want {
 			t.Errorf("%s: %+v: %s, want %s", c.load, c.said, got, c.want)

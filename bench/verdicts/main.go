@@ -27,11 +27,11 @@ const usage = `Verdicts diagnoses programs that others wrote, and prints for eac
 is right. What bounds a load was established by a change that relieves it: the variant "changed" of its scenario, which is
 compared with "as-is" in turns each time. A verdict counts as right only if that carries at least 1.2 times as much.
 
-Each program is built once, an hour for all of them, into a folder of the user's cache; one that cannot be fetched or built is
+Each program is built once, up to an hour for all of them, into a folder of the user's cache; one that cannot be fetched or built is
 skipped, with the reason. It runs in this repository's root and takes up to three minutes per load. With that folder in PATH, each load
 runs without it (where data are in memory, after mkdir -p /dev/shm/dyno-verdicts):
 
-  PATH="$(go run ./bench/verdicts --programs etcd):$PATH" dyno diagnose --connections 8 --variant as-is bench/verdicts/loads/etcd-put.yaml
+  PATH="$(go run ./bench/verdicts --programs etcd):$PATH" dyno diagnose --variant as-is bench/verdicts/loads/etcd-put.yaml
   PATH="$(go run ./bench/verdicts --programs etcd):$PATH" dyno compare --metric work bench/verdicts/loads/etcd-put.yaml
 
 Usage: go run ./bench/verdicts [PROGRAM|LOAD]... [flags]
@@ -162,12 +162,8 @@ func (o *options) judge(ctx context.Context, p program, l bound) (r row, err err
 	r = row{Name: l.Name, Program: p.Name + " " + p.version(), Kind: p.Kind, Truth: l.Truth, Repeats: o.repeats, Commit: o.commit, Run: stored.Run{Modified: o.modified}}
 	for n := range o.repeats {
 		command.Say("%s: diagnosing, %d of %d", l.Name, n+1, o.repeats)
-		args := []string{"diagnose", "--variant", asIs, file}
-		if l.Clients > 0 {
-			args = append(args, "--connections", fmt.Sprint(l.Clients))
-		}
 		var d diagnosis
-		if err := o.dynoJSON(ctx, &d, fmt.Sprintf("%s-%d", l.Name, n+1), o.beside, args...); err != nil {
+		if err := o.dynoJSON(ctx, &d, fmt.Sprintf("%s-%d", l.Name, n+1), o.beside, "diagnose", "--variant", asIs, file); err != nil {
 			return r, err
 		}
 		r.add(l, d)

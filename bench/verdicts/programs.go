@@ -47,12 +47,11 @@ type program struct {
 
 // bound is a load with what bounds it.
 type bound struct {
-	Name    string   // of its scenario in loads, without .yaml
-	Truth   string   // what bounds it, in words
-	Kinds   []string // verdicts that say so, as diagnosis.kinds has them
-	Clients int      // most requests in flight of the diagnosis; 0: as many as raise the throughput
-	Place   string   // pattern of what the headline or the first place must have; of Sheds, where the kind is sheds
-	place   *regexp.Regexp
+	Name  string   // of its scenario in loads, without .yaml
+	Truth string   // what bounds it, in words
+	Kinds []string // verdicts that say so, as diagnosis.kinds has them
+	Place string   // pattern of what the headline or the first place must have; of Sheds, where the kind is sheds
+	place *regexp.Regexp
 }
 
 func (l bound) file() string { return filepath.Join("bench", "verdicts", "loads", l.Name+".yaml") }
