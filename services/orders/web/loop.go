@@ -66,7 +66,7 @@ type Call struct {
 // NewLoop returns one that serves nothing yet. The error is httploop.ErrUnsupported where there are
 // no event loops.
 func NewLoop(h Handler, o LoopOptions) (*Loop, error) {
-	l := &Loop{handler: h, options: o, screen: httploop.Screen{Guard: o.Guard, Pages: true}, served: make(chan struct{}),
+	l := &Loop{handler: h, options: o, screen: httploop.Screen{Guard: o.Guard}, served: make(chan struct{}),
 		reasons: httploop.Reasons{Log: o.Log, Event: handsOver}}
 	if o.Guard != nil {
 		o.Guard.Share("", func(name, value string) { l.share = append(l.share, Field{name, value}) })
