@@ -249,6 +249,9 @@ func (t *turns) warmUp(ctx context.Context, s *instance) error {
 // longWork. So there are where most are refused: what a limiter saves up between slices carries a short one at
 // more than its rate.
 func workRequests(seen record.Slice, connections, units int) int64 {
+	if seen.Length <= 0 {
+		return 1
+	}
 	answered := float64(seen.Served+seen.Failed) / float64(units) / seen.Length.Seconds() // per second
 	n := max(answered*workLength.Seconds(), min(2*float64(connections), answered*longWork.Seconds()))
 	if seen.Failed > seen.Served {

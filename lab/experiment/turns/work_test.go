@@ -23,6 +23,7 @@ func TestWorkRequests(t *testing.T) {
 		{"two for each connection", 100, 0, time.Second, 64, 1, 128},
 		{"as many as fit", 10, 0, time.Second, 64, 1, 20},
 		{"slower than a slice", 1, 0, 10 * time.Second, 64, 1, 1},
+		{"no time at all", 1, 0, 0, 64, 1, 1},
 	} {
 		seen := record.Slice{Served: c.served, Failed: c.failed, Length: c.length}
 		if got := workRequests(seen, c.connections, c.units); got != c.want {
