@@ -1,10 +1,12 @@
 package runs
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
 	"testing"
+	"time"
 
 	"dyno/agent"
 	"dyno/lab/record"
@@ -46,6 +48,12 @@ func TestMemoryLimit(t *testing.T) {
 		_ = sleep.Process.Kill()
 		_ = sleep.Wait() // the error is that it was killed
 	}()
+	for { // the kernel sets it up some time after Start returns
+		if environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", sleep.Process.Pid)); err != nil || len(environ) > 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
 	for name, c := range map[string]struct {
 		info *agent.Info
 		want int64
