@@ -48,7 +48,7 @@ func TestMemoryLimit(t *testing.T) {
 		_ = sleep.Process.Kill()
 		_ = sleep.Wait() // the error is that it was killed
 	}()
-	for { // the kernel sets it up some time after Start returns
+	for range 10000 { // the kernel sets it up some time after Start returns
 		if environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", sleep.Process.Pid)); err != nil || len(environ) > 0 {
 			break
 		}
